@@ -31,8 +31,18 @@ export async function fetchWithin<T>(
   }
 }
 
-export const buildUnreachableError = (url: string, cause: unknown): KithConnectionError =>
-  new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke.`, { cause })
+export function buildUnreachableError(url: string, cause: unknown): KithConnectionError {
+  const code = codeOf(cause)
+  const reason = code === undefined ? '' : ` (${code})`
+  return new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke${reason}.`, { cause })
+}
+
+/** The code of the system, of TLS or of Node's fetch, which an error or one of its causes has. */
+function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { code, cause } = error as { code?: unknown; cause?: unknown }
+  return typeof code === 'string' ? code : codeOf(cause)
+}
 
 /**
  * The payload of a success envelope. Throws a {@link KithError} for an error envelope, and a {@link

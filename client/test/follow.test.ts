@@ -161,7 +161,7 @@ describe('a follower that was connected', () => {
     }).rejects.toMatchObject({ status: 401 })
     expect(reported).toEqual([
       'The service ended the stream. 100',
-      'kith.test cannot be reached, or the connection broke. 200',
+      'kith.test cannot be reached, or the connection broke (ECONNREFUSED). 200',
     ])
   })
 
