@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -428,12 +428,18 @@ const groups = [
   ['observed'],
 ]
 
+/** The line of the documents that names a command, or all of its group, among those that ask before they go on. */
+const askingCommand = ([group, name]: string[]) =>
+  new RegExp(`^.*\`${group}( ${name})?\`.*\n?.* ask on a terminal`, 'm')
+
 describe.each(commands)('kith $args', { timeout: 60_000 }, ({ args, wrongArgs, correctArgs, result }) => {
   it('has help with an example, exits with 2 on wrong usage, and prints one JSON value with --json', async () => {
     const wrongRuns = [wrongArgs, ['--no-such-option']].map(each => run([...args, ...each]))
     const help = await run([...args, '--help'])
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toMatch(new RegExp(`Examples?:\n.*npx kith ${args.join(' ')}`))
+    if (help.stdout.includes('--yes'))
+      expect(await readFile(new URL('../docs/cli.md', import.meta.url), 'utf8')).toMatch(askingCommand(args))
     for (const { code, stdout, stderr } of await Promise.all(wrongRuns)) {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       expect(stderr).toContain(`See npx kith ${args.join(' ')} --help`)
