@@ -161,6 +161,15 @@ describe('the 503 for a temporary database error', () => {
   })
 })
 
+it('is unavailable while the name of its server is not found, whether the name servers say so or do not answer', async () => {
+  const away = openDatabase('postgresql://nobody.invalid/kith', { connections: 1, statementTimeoutMs: 10_000 })
+  const error = await away.query(ownPidSql, []).catch(error => error)
+  await away.close()
+  expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(error.code)
+  for (const code of ['ENOTFOUND', 'EAI_AGAIN'])
+    expect(isUnavailable(Object.assign(new Error(error.message), { code }))).toBe(true)
+})
+
 describe('a signal that aborts', () => {
   const reason = new Error('the time is over')
   const active = () =>

@@ -52,7 +52,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof OutcomeUnknown || error instanceof ServerSilent || error instanceof NoServer) return true
   if (!(error instanceof Error)) return false
   const { code } = error as NodeJS.ErrnoException
-  return networkCodes.has(code ?? '') || connectionLost.test(error.message)
+  return unreachableCodes.has(code ?? '') || connectionLost.test(error.message)
 }
 
 export const readOnlyMessage = 'The database is read-only (a standby). It accepts no writes.'
@@ -88,14 +88,18 @@ function unavailableMessage(error: unknown): string | undefined {
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 
-const networkCodes = new Set([
+/** The codes of the system for a server that does not respond, or whose name is not found. */
+export const unreachableCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
+  'EACCES',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'ENOENT',
+  'ENOTFOUND',
   'EPIPE',
   'ETIMEDOUT',
-  'ENOTFOUND',
-  'EHOSTUNREACH',
 ])
 // pg reports a lost connection without an error code.
 const connectionLost =

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
-import { isUnavailable } from '../pg-errors.ts'
+import { isUnavailable, unreachableCodes } from '../pg-errors.ts'
 import { NoServer, ServerClient, Servers, withoutPassword } from './servers.ts'
 
 const minMajorVersion = 15
@@ -53,7 +53,7 @@ export async function waitForServer(url: string, { patienceMs, signal, onFailure
 /** Whether the server may answer later: it is away, it starts, or none of several hosts is the primary yet. */
 function mayPass(error: unknown): boolean {
   const { code = '', message } = error as ConnectionError
-  return code !== '3D000' && (isUnavailable(error) || unreachableCodes.has(code) || timedOut.test(message))
+  return code !== '3D000' && (isUnavailable(error) || timedOut.test(message))
 }
 
 const timedOut = /^timeout expired|timeout exceeded/
@@ -66,18 +66,6 @@ export function versionProblem(version: number): string | undefined {
 }
 
 type ConnectionError = Error & { code?: string }
-
-const unreachableCodes = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EACCES',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOENT',
-  'ENOTFOUND',
-  'ETIMEDOUT',
-])
 
 /** The message for an error code of the system or of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 function describeError(error: ConnectionError, { host, port, user, database }: pg.Client): string {
