@@ -9,9 +9,12 @@ it('an officer sees who has opened a person, follows to all entries, and narrows
   const support = service.sender(await service.tokenFor(organization.key, 'people:read', 'support'))
   await support('GET', '/v1/people/ada')
   await support('GET', '/v1/clients')
+  const shop = service.sender(await service.tokenFor(organization.key, 'people:read', 'shop'))
+  for (let look = 0; look < 6; look += 1) await shop('GET', '/v1/people/ada')
   await openPerson(organization, 'ada', async page => {
     const seenBy = page.getByRole('region', { name: 'Seen by' })
     await seenBy.getByRole('rowheader', { name: 'support' }).waitFor()
+    expect(await seenBy.getByRole('rowheader', { name: 'shop' }).count()).toBe(1)
     await seenBy.getByRole('link', { name: 'All entries of this person' }).click()
     await page.getByRole('rowheader', { name: 'support' }).waitFor()
     expect(await page.getByLabel('Person or record').inputValue()).toBe(id)

@@ -64,15 +64,20 @@ function Whom({ entry: { owner, ids, count } }: { entry: AccessEntry }) {
   return owner === null || owner === 'people' ? texts.people(number) : texts.records(number, owner)
 }
 
+const readEntries = 100
 const shownEntries = 5
+
+/** The last entry of each who has one. The page of a person makes several entries of its own reader, which would be all that it shows. */
+const lastOfEach = (entries: readonly AccessEntry[]) =>
+  entries.filter((entry, index) => entries.findIndex(({ subject }) => subject === entry.subject) === index)
 
 /** The table lists who has seen or changed a person lately. Only a session that may read the access log has it. */
 export function SeenBy({ id }: { id: string }) {
   const texts = useMessages(messages)
   const mayRead = useScope('access:read')
   const log = useInfiniteQuery({
-    ...accessLogQuery({ entity: id, kind: 'access' }, shownEntries),
-    select: ({ pages }) => pages[0]!.items,
+    ...accessLogQuery({ entity: id, kind: 'access' }, readEntries),
+    select: ({ pages }) => lastOfEach(pages[0]!.items).slice(0, shownEntries),
     enabled: mayRead,
   })
   if (!mayRead) return null
