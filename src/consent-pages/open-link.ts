@@ -74,19 +74,20 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
   const key = await readLinkKey({ db, organization_id }, keyId, signal)
   if (!key) return throwInvalid()
   const found = { by: 'id', identifier: person_id } as const
-  if (!isSignedBy(token, key)) {
-    const addressed = link.kind === 'confirm' ? await readPerson({ db, organization_id }, found, signal) : undefined
-    if (!addressed || !isFor({ token, key, link }, addressed)) return throwInvalid()
-  }
+  const isSigned = isSignedBy(token, key)
+  // The signature of a confirmation covers the address, so the person is read to verify it.
+  const isAddressed = !isSigned && link.kind === 'confirm'
+  const addressed = isAddressed ? await readPerson({ db, organization_id }, found, signal) : undefined
+  if (!isSigned && !(addressed && isFor({ token, key, link }, addressed))) return throwInvalid()
   if (link.expiresAt * 1_000 <= Date.now()) return throwExpired()
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
   const [person, definitions, settings, versions] = await Promise.all([
-    readPerson(context, found, signal),
+    addressed ?? readPerson(context, found, signal),
     currentDefinitions(context, signal),
     readSettings(context, signal),
     context.db.query<TextVersion>(readNewestTextVersionsSql, [organization_id], signal),
   ])
-  if (!person || !isFor({ token, key, link }, person)) return throwExpired()
+  if (!person) return throwExpired()
   const language = choosePageLanguage(person.language, acceptLanguage, settings.language)
   const frame = { language, words: words[language], settings }
   return { token, key, link, person, definitions, settings, versions, frame }
