@@ -171,7 +171,9 @@ async function previewErasures(
   return db.transaction(
     async tx => {
       const within = { tx, organization_id }
-      const found = await Promise.all(ids.map(id => findToErase(within, id)))
+      const found = await Promise.all(
+        ids.map(identifier => findToErase({ db: tx, organization_id }, { by: 'id', identifier })),
+      )
       const people = found.filter(id => id !== undefined)
       const held = change.override_hold ? new Set() : await readHeld(within, people, new Date().toISOString())
       const isErased = await Promise.all(found.map(id => id !== undefined && wasErased(within, id)))

@@ -201,9 +201,9 @@ async function erase(run: Run, person_id: string): Promise<void> {
     ...{ ...author, reason: reason!, records, override_hold },
     person_id: async (locked: Locked) => {
       await lockJob(run, locked)
-      const { tx, definitions } = locked
+      const { tx, organization_id, definitions } = locked
       isTaken = (await readTaken(run, tx, definitions, [person_id])).length > 0
-      return isTaken ? findToErase(locked, person_id) : undefined
+      return isTaken ? findToErase({ db: tx, organization_id }, { by: 'id', identifier: person_id }) : undefined
     },
     onErased: async ({ tx, head }: Locked) => {
       const outcome = doneAs('deleted', person_id, head.sequence + 1)

@@ -2,8 +2,8 @@ import type { CertificateContent } from '../../ledger/certificate.ts'
 import { cachedDefinitions, peopleStackId, stackIdOf } from '../../organizations/definitions.ts'
 import { firstId, uuidOfRecord } from '../../values/formats.ts'
 import type { ErasureTarget } from './erase-entities.ts'
-import { type ErasureContext, type ErasureResult, erasePerson } from './erase-person.ts'
-import { findToEraseSql, readEntombedSql, readReturnedSql } from './erasure-sql.ts'
+import { type ErasureContext, type ErasureResult, erasePerson, findToErase } from './erase-person.ts'
+import { readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
 /** One statement hashes the identifiers of this many people. */
 const peoplePerRead = 10_000
@@ -51,10 +51,8 @@ export async function applyErasures(
 }
 
 /** The person, or the one it was merged into since. */
-async function leadOf({ db, organization_id }: ErasureContext, person_id: string): Promise<string> {
-  const [found] = await db.query<{ id: string | null }>(findToEraseSql.id, [organization_id, person_id])
-  return found?.id ?? person_id
-}
+const leadOf = async (context: ErasureContext, person_id: string): Promise<string> =>
+  (await findToErase(context, { by: 'id', identifier: person_id })) ?? person_id
 
 /** Finds the people who exist although they, or their identifiers, were erased. */
 async function findReturned({ db, organization_id }: ErasureContext): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { type Context, contextOf, type Within } from '../../db/context.ts'
+import { type Context, contextOf, type Reading, type Within } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
 import { insertTombstonesSql } from '../../entities/write/store/store-sql.ts'
 import { type ErasureFacts, readCertificate, signCertificate } from '../../ledger/certificate.ts'
@@ -154,9 +154,12 @@ export async function erasePerson(
   return row.completed_at === null ? continueErasure(context, row, sign, endMs) : resultOf(row)
 }
 
-/** The person of an internal identifier, or the one it was merged into. Undefined if there never was one. */
-export async function findToErase({ tx, organization_id }: Within, id: string): Promise<string | undefined> {
-  const [found] = await tx.query<{ id: string | null }>(findToEraseSql.id, [organization_id, id])
+/** The person that an identifier leads to, see {@link findToEraseSql}. Undefined if there never was one. */
+export async function findToErase(
+  { db, organization_id }: Reading,
+  { by, identifier }: { by: keyof typeof findToEraseSql; identifier: string },
+): Promise<string | undefined> {
+  const [found] = await db.query<{ id: string | null }>(findToEraseSql[by], [organization_id, identifier])
   return found!.id ?? undefined
 }
 

@@ -6,9 +6,9 @@ import { personAddresses, personOf } from '../../route/person-addresses.ts'
 import { type HandlerResult, listPage } from '../../route/result.ts'
 import { type Route, route } from '../../route/route.ts'
 import { readOtherHolders } from '../subject.ts'
-import { type ErasureRow, erasePerson } from './erase-person.ts'
+import { type ErasureRow, erasePerson, findToErase } from './erase-person.ts'
 import { type EraseBody, type ErasuresQuery, eraseBody, erased, erasurePage, erasuresQuery } from './erasure-schema.ts'
-import { findToEraseSql, listErasuresSql } from './erasure-sql.ts'
+import { listErasuresSql } from './erasure-sql.ts'
 
 /** The route table of erasures. */
 export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
@@ -61,14 +61,10 @@ const maxMs = 5_000
 async function answerErasure(originName: string, call: Call<EraseBody>): Promise<HandlerResult> {
   const { context, caller, params, request_id, body, signal, written, preferences } = call
   const { reason, records = 'keep', dry_run = false, override_hold = false } = body
-  const { by, identifier } = personOf(params)
   const erasing = { ...context, originName, signal, written, maxMs }
   const result = await erasePerson(erasing, {
     ...{ reason, records, dry_run, override_hold, if_match: preferences.if_match, actor: caller.subject, request_id },
-    person_id: async ({ tx, organization_id }) => {
-      const [found] = await tx.query<{ id: string | null }>(findToEraseSql[by], [organization_id, identifier])
-      return found!.id ?? undefined
-    },
+    person_id: ({ tx: db, organization_id }) => findToErase({ db, organization_id }, personOf(params)),
   })
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure
