@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Page, Route } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { button, useConsole } from '../../test/support/console.ts'
 import type { Organization } from '../../test/support/service.ts'
@@ -211,7 +211,15 @@ it('an engineer says with whom records are erased, and what the page of a person
       await box.getByRole('button', { name: /When a record happened/ }).click()
       await page.getByRole('option', { name: 'Placed at' }).click()
       await box.getByRole('checkbox', { name: 'Sum: Total' }).check({ force: true })
+      const read = Promise.withResolvers<Route>()
+      await page.route('**/v1/schema', route => read.resolve(route), { times: 1 })
       await box.getByRole('button', { name: 'Save', exact: true }).click()
+      const held = await read.promise
+      await page.evaluate(() => new Promise(painted => requestAnimationFrame(() => requestAnimationFrame(painted))))
+      expect(await box.isVisible(), 'a form that is opened before the definitions are read starts from old ones').toBe(
+        true,
+      )
+      await held.continue()
       await box.waitFor({ state: 'detached' })
       const measures = [{ op: 'count' }, { op: 'sum', key: 'total' }]
       expect(await stackOf()).toMatchObject({

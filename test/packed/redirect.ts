@@ -6,9 +6,9 @@ import { pathToFileURL } from 'node:url'
 const checkout = new URL('../../', import.meta.url).href
 const installed = pathToFileURL(`${process.env.KITH_TEST_PACKAGES}/node_modules/kith/`).href
 
-/** The file of the package that a source or a dependency became; undefined for tests and what they alone use. */
+/** The file of the package that a source or a dependency became; undefined for tests, what they alone use, and a package's own imports. */
 function packagedOf(specifier: string, url: string): string | undefined {
-  if (!url.startsWith(checkout) || url.endsWith('.test.ts')) return undefined
+  if (!url.startsWith(checkout) || url.endsWith('.test.ts') || specifier.startsWith('#')) return undefined
   const isSource = url.endsWith('.ts')
   const path = isSource ? url.slice(checkout.length, -3) : `dependencies/${specifier.replace(/\.js$/, '')}`
   const file = new URL(`${path}.js`, installed)

@@ -2,6 +2,7 @@ import type { Attribute, ConsentType, Definitions } from '@kith/client'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { client, useWrite } from '../app/client.ts'
 import { isOpen, mayUse } from '../app/field-rights.ts'
+import { queryClient } from '../app/query-client.ts'
 import { useScope } from '../app/session.tsx'
 
 /** What a session without `schema:read` knows. */
@@ -35,11 +36,17 @@ export function useDefinitions() {
   return { definitions: data ?? noDefinitions, hasDefinitions: data !== undefined, error, refetch, isLoading }
 }
 
-/** A write of a definition. The definitions are read again after it. */
+/** A write of a definition. The definitions are read again before `onSuccess`, so that a form that is opened next starts from them. */
 export const useDefinitionWrite = <Result, Body = void>(
   write: (body: Body, idempotencyKey: string) => Promise<Result>,
   onSuccess?: (result: Result) => unknown,
-) => useWrite(write, { refresh: [schemaQuery.queryKey], ...(onSuccess && { onSuccess }) })
+) =>
+  useWrite(write, {
+    async onSuccess(result) {
+      await queryClient.invalidateQueries({ queryKey: schemaQuery.queryKey })
+      await onSuccess?.(result)
+    },
+  })
 
 /** The attributes that an owner has, by key. Archived ones are included, because their values are still read. */
 export const attributesOf = ({ attributes }: Definitions, owner: string): Map<string, Attribute> =>
