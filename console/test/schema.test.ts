@@ -215,7 +215,7 @@ it('an engineer says with whom records are erased, and what the page of a person
       await page.route('**/v1/schema', route => read.resolve(route), { times: 1 })
       await box.getByRole('button', { name: 'Save', exact: true }).click()
       const held = await read.promise
-      await page.evaluate(() => new Promise(painted => requestAnimationFrame(() => requestAnimationFrame(painted))))
+      await page.evaluate('new Promise(painted => requestAnimationFrame(() => requestAnimationFrame(painted)))')
       expect(await box.isVisible(), 'a form that is opened before the definitions are read starts from old ones').toBe(
         true,
       )
