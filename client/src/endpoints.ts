@@ -128,6 +128,7 @@ import type {
   Segment,
   SegmentBody,
   SegmentList,
+  SegmentMembers,
   SegmentPatch,
   SetAside,
   SetAsideBody,
@@ -1154,6 +1155,18 @@ export type Endpoints = {
       count?: boolean
     }
     data: PersonFilterPage | PersonFilterSelectionPage
+    repeatable: 'read'
+    scope: 'people:read'
+  }
+  'GET /v1/segments/{segment_key}/members': {
+    params: { segment_key: string }
+    query?: {
+      /** The maximum number of items on the page. Default: the most that a page may have. */
+      size?: number
+      /** The id of the last person of the previous page. */
+      after_id?: string
+    }
+    data: SegmentMembers
     repeatable: 'read'
     scope: 'people:read'
   }

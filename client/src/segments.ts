@@ -5,7 +5,7 @@ import { Listing, listingOfAll, type Page, type PageOptions, pageOf } from './li
 import type { Call, CallOptions, WriteOptions } from './options.ts'
 import type { LinksForm, OrganizationSchema } from './organization.ts'
 import type { FieldName, FieldSort, ItemOf, RelationshipKey, Selection } from './selection.ts'
-import type { Segment, SegmentBody, SegmentPatch, WrittenSegment } from './wire.ts'
+import type { Segment, SegmentBody, SegmentMembers, SegmentPatch, WrittenSegment } from './wire.ts'
 
 /** The page and the order of the people of a segment. The default order is newest first. */
 export type SegmentPeopleOptions = PageOptions & { order?: 'asc' | 'desc' } & CallOptions
@@ -87,6 +87,26 @@ export class SegmentEndpoints<S extends OrganizationSchema> extends EndpointGrou
    */
   async delete(key: string, options?: SegmentOptions): Promise<void> {
     await this.send('DELETE /v1/segments/{segment_key}', { params: { segment_key: key } }, options)
+  }
+
+  /**
+   * Reads a page of the people whom the feed of a segment has told to be in it, in the order of their ids. A copy begins
+   * with all pages, and goes on with the changes after the `head` of the first one.
+   *
+   * ```ts
+   * await client.segments.create({ key: 'writers', filter: { first_name: { $exists: true } } })
+   * const { people, has_more, head } = await client.segments.members('writers')
+   * console.log(people.length, has_more) // 2 false
+   * const changes = client.changes.list({ segment: 'writers', after: head })
+   * console.log((await changes.all()).length) // 0
+   * ```
+   */
+  members(key: string, { size, after, ...options }: PageOptions & CallOptions = {}): Call<SegmentMembers> {
+    return this.send(
+      'GET /v1/segments/{segment_key}/members',
+      { params: { segment_key: key }, query: { size, after_id: after } },
+      options,
+    )
   }
 
   /**

@@ -3208,6 +3208,18 @@ export type SegmentList = {
   items: Segment[]
 }
 
+/** A page of the people whom the change log has told to be in a segment. Response of GET /v1/segments/{segment_key}/members. */
+export type SegmentMembers = {
+  /** Ids of people, in their order. */
+  people: string[]
+  /** Whether another page follows. */
+  has_more: boolean
+  /** The number up to which the change log had told who entered and left, when the page was read. */
+  head: number
+  /** Names the numbering of `head`. */
+  log_id: string
+}
+
 /** The people who entered or left the segments that the request asks for, by this change. Only with `segment`. */
 export type SegmentMoves = {
   entered: SegmentPeople[]

@@ -148,6 +148,7 @@ const requests: Record<string, (prepared: Prepared & { person: string; ofRecord:
   getPersonDeliverability: ({ person }) => [['GET', `${person}/deliverability`]],
   listAttributeViolations: () => [['GET', '/v1/schema/attributes/2/violations?minimum=10']],
   listSegmentPeople: () => [['GET', '/v1/segments/everybody/people']],
+  listSegmentMembers: () => [['GET', '/v1/segments/everybody/members']],
   listChanges: () => [['GET', '/v1/changes']],
   changePeopleInBulk: ({ id }) => [['POST', '/v1/people/bulk', { ids: [id], change: { op: 'delete' } }]],
   changeRecordsInBulk: ({ record_id }) => [

@@ -8,6 +8,7 @@ import { searchFollower } from '../entities/indexes/search-index.ts'
 import { ledgerFollower } from '../ledger/seal.ts'
 import { routeTable } from '../process/app.ts'
 import type { Route } from '../route/route.ts'
+import { segmentFollower } from '../segments/segment-follower.ts'
 
 // Two organizations are equal but for the values of fields that a role closes. Whoever has the role cannot tell them apart by any
 // request, and no closed value is in any answer.
@@ -369,7 +370,7 @@ describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role =
   it('finds out nothing of a closed field by any endpoint', { timeout: 120_000 }, async () => {
     const sides = [await createSide(0), await createSide(1)] as const
     await backfillIndexes(service.db)
-    await follow(service.db, [searchFollower(), ledgerFollower({ originName: 'kith' })])
+    await follow(service.db, [searchFollower(), segmentFollower(), ledgerFollower({ originName: 'kith' })])
     const table = routeTable(service)
     const rows = [...table.filter(row => !isEnd(row)), ...table.filter(isEnd)]
     const statuses = new Map<string, number[]>()

@@ -121,6 +121,51 @@ describe('the feed of a segment', () => {
     expect(items.at(-1)!.segments.left).toEqual([...entry('led', friend), ...entry('pro', ...people)])
   })
 
+  it('begins with the members that it has told, from which a copy ends equal whatever moves meanwhile', async () => {
+    for (const id of ['ada', 'bob', 'eve', 'joe']) await person(id, english)
+    await person('kim')
+    await segment('english', english)
+    await follow()
+    const members = (query = '') => shop.send('GET', `/v1/segments/english/members${query}`)
+    const copy = new Set<string>()
+    const read = async (query: string) => {
+      const page = await dataOf(members(query))
+      for (const id of page.people) copy.add(id)
+      return page
+    }
+    await patch('ada', { language: 'it' })
+    const { head, log_id, people, has_more } = await read('?size=2')
+    expect([has_more, head, log_id]).toEqual([true, (await readFeed(shop)).head - 1, expect.any(String)])
+    await patch('ada', english)
+    await patch('bob', { language: 'it' })
+    await patch('kim', english)
+    await follow()
+    await patch('joe', { language: 'it' })
+    expect((await read(`?after_id=${people.at(-1)}`)).has_more).toBe(false)
+    await follow()
+    for (const { segments } of await readItems(`segment=english&after=${head}&log_id=${log_id}`)) {
+      for (const id of segments.entered.flatMap(entered => entered.people)) copy.add(id)
+      for (const id of segments.left.flatMap(left => left.people)) copy.delete(id)
+    }
+    const now = (await dataOf(shop.send('GET', '/v1/segments/english/people'))).items as { id: string }[]
+    expect([...copy].sort()).toEqual(now.map(({ id }) => id).sort())
+    expect([...copy].sort()).toEqual((await dataOf(members())).people)
+    await dataOf(shop.send('PATCH', '/v1/segments/english', { filter: { language: 'it' } }))
+    await follow()
+    expect((await feed(`segment=english&after=${head}`)).status).toBe(410)
+  })
+
+  it('shows its members to whom the fields of the filter are open, once they are computed', async () => {
+    await segment('pro', { 'attribute_values.employer': { $some: { 'attribute_values.plan': 'pro' } } })
+    const members = (key: string) => shop.send('GET', `/v1/segments/${key}/members`)
+    expect((await members('pro')).status).toBe(503)
+    await follow()
+    expect(await dataOf(members('pro'))).toMatchObject({ people: [], has_more: false })
+    expect((await members('none')).status).toBe(404)
+    const reader = await service.sender(await service.tokenFor(shop.key, 'people:read changes:read'))
+    expect((await reader('GET', '/v1/segments/pro/members')).status).toBe(403)
+  })
+
   it('ends where the follower is', async () => {
     await segment('english', english)
     await follow()

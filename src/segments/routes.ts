@@ -7,13 +7,17 @@ import { answerSchema } from '../queries/schema.ts'
 import type { Call } from '../route/call.ts'
 import { dataOf, type Route, route } from '../route/route.ts'
 import { type Detail, Fault, throwBrokenRule } from '../values/errors.ts'
+import { firstId } from '../values/formats.ts'
 import { Type } from '../values/json-schema.ts'
 import {
   newSegment,
   type SegmentBody,
+  type SegmentMembersQuery,
   type SegmentPatch,
   type SegmentPeopleQuery,
   segmentList,
+  segmentMembers,
+  segmentMembersQuery,
   segmentPatch,
   segmentPeopleQuery,
   segment as segmentSchema,
@@ -24,6 +28,7 @@ import {
   deleteSegment,
   findSegment,
   findWarnings,
+  listMembers,
   patchSegment,
   segmentToJson,
   throwIfBroken,
@@ -122,6 +127,22 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
       answer: answerSchema(schemas.person, schemas, 'Filter'),
       refusals: { 409: 'invalid_parameter' },
       handle: listPeople,
+    }),
+    route<SegmentMembersQuery>({
+      ...reads,
+      ...byKey,
+      path: `${path}/{segment_key}/members`,
+      scope: 'people:read',
+      fields: 'shown',
+      operationId: 'listSegmentMembers',
+      summary: 'List the members of a segment as the change log tells them',
+      description:
+        'To keep a copy of a segment, read all pages, then follow GET /v1/changes?segment=key after the `head` of the first page. The token ' +
+        'needs the read scope of every kind of entity that the filter tests. 503 while the members are computed.',
+      query: segmentMembersQuery(limits.page),
+      answer: segmentMembers,
+      refusals: { 409: 'invalid_parameter' },
+      handle: dataOf(call => listMembers(call, call.body.after_id ?? firstId, call.body.size ?? limits.page)),
     }),
   ]
 }

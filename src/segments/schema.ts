@@ -7,7 +7,7 @@ import {
   times,
 } from '../organizations/definition-schema.ts'
 import { type FilterBody, filterBody, nextCursor, warnings } from '../queries/schema.ts'
-import { closedObject, optionals, pageLimit, Type, text } from '../values/json-schema.ts'
+import { closedObject, count, flag, optionals, pageLimit, Type, text, uuid } from '../values/json-schema.ts'
 
 const filter = Type.Record(text(), Type.Unknown(), {
   description:
@@ -86,3 +86,35 @@ export const segmentPeopleQuery = (maxSize: number) => {
 }
 export type SegmentPeopleQuery = Omit<FilterBody, 'sort' | 'cursor_configuration' | 'filter'> &
   NonNullable<FilterBody['cursor_configuration']> & { sort?: string }
+
+/** The query of GET /v1/segments/{segment_key}/members. A page has at most `maxSize` items. */
+export const segmentMembersQuery = (maxSize: number) =>
+  closedObject({
+    size: pageLimit(maxSize, 'The maximum number of items on the page. Default: the most that a page may have.'),
+    after_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The id of the last person of the previous page.' }),
+    ),
+  })
+export type SegmentMembersQuery = Static<ReturnType<typeof segmentMembersQuery>>
+
+/** The response of GET /v1/segments/{segment_key}/members. */
+export const segmentMembers = Type.Object(
+  {
+    people: Type.Array(uuid(), { description: 'Ids of people, in their order.' }),
+    has_more: flag('Whether another page follows.'),
+    head: count('The number up to which the change log had told who entered and left, when the page was read.'),
+    log_id: uuid('Names the numbering of `head`.'),
+  },
+  {
+    title: 'SegmentMembers',
+    description: 'A page of the people whom the change log has told to be in a segment.',
+    examples: [
+      {
+        people: ['01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f'],
+        has_more: false,
+        head: 1_204,
+        log_id: '6f1a3a52-8c1e-4d0f-9a59-0d2c54c7a1b3',
+      },
+    ],
+  },
+)

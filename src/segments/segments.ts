@@ -17,12 +17,15 @@ import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-k
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
 import type { Rights } from '../route/field-rights.ts'
+import { listPage } from '../route/result.ts'
+import { requireScope } from '../route/scopes.ts'
 import { type Detail, Fault, pointer, refuse, throwBrokenRule, throwValueRefusal } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import {
   deleteSegmentSql,
   insertSegmentSql,
   insertSegmentsPositionSql,
+  readMembersSql,
   readSegmentStartsSql,
   updateSegmentSql,
 } from './sql.ts'
@@ -182,6 +185,25 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
   const starts = await db.query<{ since: number | null }>(readSegmentStartsSql, [organization_id, ids], signal)
   if (starts.length < ids.length || starts.some(({ since }) => since === null)) throw new Fault(computingRefusal())
   return { ids, scopes: [...scopes], since: Math.max(...starts.map(({ since }) => since!)) }
+}
+
+/**
+ * Lists the people whom the feed of a segment has told to be in it. Throws a Fault: 404 for an unknown key, 403 without the rights to what
+ * its filter tests, 409 for an invalid filter, 503 until it is computed.
+ */
+export async function listMembers({ context, caller, signal, params, shown }: Call, after: string, limit: number) {
+  const definitions = await currentDefinitions(context, signal)
+  const segment = findSegment(definitions, params.segment_key!)
+  for (const scope of scopesOfSegment(segment, definitions, caller, '/segment_key'))
+    requireScope(caller, scope, ', which reads what the filter of the segment tests')
+  type Members = { head: number; log_id: string; people: string[] }
+  const values = [context.organization_id, segment.id, after, limit + 1]
+  const [found] = await context.db.query<Members>(readMembersSql, values, signal)
+  if (!found) throw new Fault(computingRefusal())
+  const { head, log_id } = found
+  const { items: people, has_more } = listPage(found.people, limit)
+  for (const id of people) shown.add(peopleStackId, id)
+  return { people, has_more, head, log_id }
 }
 
 /** The scopes that read what the filter of a segment tests. Throws a Fault of 403 if the role of the caller closes a field of it. */

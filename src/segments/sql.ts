@@ -1,3 +1,4 @@
+import { segmentsFollower } from '../changes/sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -89,6 +90,21 @@ export const readMembersBetweenSql = statement(
   'read_members_between',
   `select m.segment_id, m.person_id from segment_members m
    where m.organization_id = $1 and m.segment_id = any($2::integer[]) and m.person_id > $3 and m.person_id <= $4`,
+)
+
+/**
+ * $2: segment, $3: after this person, $4: limit. Its members, and a number up to which the log tells of them, which may tell of some of them
+ * again. No row while they are computed.
+ */
+export const readMembersSql = statement(
+  'read_segment_members',
+  `select least(f.sequence, h.sequence) as head, h.log_id, array(
+     select m.person_id from segment_members m
+     where m.organization_id = $1 and m.segment_id = $2 and m.person_id > $3 order by m.person_id limit $4
+   ) as people
+   from change_heads h join ${segmentsFollower}
+     join segments g on g.organization_id = $1 and g.id = $2 and g.since is not null
+   where h.organization_id = $1`,
 )
 
 /** $2: people. */

@@ -53,7 +53,7 @@ export class SegmentMirror {
   async follow(): Promise<void> {
     for (;;) {
       if (this.#after === undefined && !(await this.#begin())) return
-      const { status, body } = await this.#read(this.#after)
+      const { status, body } = await this.#read(this.#after!)
       if (status === 503) return
       if (status === 410) {
         this.#after = undefined
@@ -72,19 +72,25 @@ export class SegmentMirror {
     for (const { people } of entered) for (const id of people) this.people.add(id)
   }
 
-  /** Takes the position first, so that no change between the two reads is missed. */
+  /** Takes the members and the position of the first page, from which on the feed tells of all others. */
   async #begin(): Promise<boolean> {
-    const { status, body } = await this.#read(undefined)
-    if (status === 503) return false
-    if (status !== 200) throw new Error(JSON.stringify(body))
-    this.#after = body.data.head as number
     this.people.clear()
-    for (const id of await readSegmentPeople(this.#organization, this.key)) this.people.add(id)
+    let position: number | undefined
+    for (let after = ''; ; ) {
+      const { status, body } = await this.#organization.send('GET', `/v1/segments/${this.key}/members?size=4${after}`)
+      if (status === 503) return false
+      if (status !== 200) throw new Error(JSON.stringify(body))
+      const { people, has_more, head } = body.data
+      position ??= head
+      for (const id of people) this.people.add(id)
+      if (!has_more) break
+      after = `&after_id=${people.at(-1)}`
+    }
+    this.#after = position
     return true
   }
 
-  #read(after: number | undefined): Promise<Reply> {
-    const position = after === undefined ? '' : `&after=${after}`
-    return this.#organization.send('GET', `/v1/changes?segment=${this.key}${position}&limit=3`)
+  #read(after: number): Promise<Reply> {
+    return this.#organization.send('GET', `/v1/changes?segment=${this.key}&after=${after}&limit=3`)
   }
 }

@@ -2767,6 +2767,17 @@ class SegmentBody(TypedDict):
 class SegmentList(TypedDict):
     items: list[Segment]
 
+class SegmentMembers(TypedDict):
+    """A page of the people whom the change log has told to be in a segment."""
+    people: list[str]
+    """Ids of people, in their order."""
+    has_more: bool
+    """Whether another page follows."""
+    head: int
+    """The number up to which the change log had told who entered and left, when the page was read."""
+    log_id: str
+    """Names the numbering of `head`."""
+
 class SegmentMoves(TypedDict):
     """The people who entered or left the segments that the request asks for, by this change. Only with `segment`."""
     entered: list[SegmentPeople]

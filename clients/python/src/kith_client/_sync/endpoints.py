@@ -134,6 +134,7 @@ if TYPE_CHECKING:
         SearchPage,
         Segment,
         SegmentBody,
+        SegmentMembers,
         SegmentPatch,
         SetAside,
         SetAsideBody,
@@ -926,6 +927,11 @@ class Endpoints:
     def list_segment_people(self, segment_key: str, *, size: int | None = None, after_id: str | None = None, cursor: str | None = None, sort: str | None = None, sort_direction: str | None = None, fields: list[str] | None = None, include: list[str] | None = None, labels: bool | None = None, links: Literal["id"] | None = None, count: bool | None = None, **options: Unpack[CallOptions]) -> PersonFilterPage | PersonFilterSelectionPage:
         """List the people of a segment. `GET /v1/segments/{segment_key}/people` takes the scope `people:read`."""
         result: PersonFilterPage | PersonFilterSelectionPage = self._transport.send("GET /v1/segments/{segment_key}/people", {"segment_key": segment_key}, {"size": size, "after_id": after_id, "cursor": cursor, "sort": sort, "sort_direction": sort_direction, "fields": fields, "include": include, "labels": labels, "links": links, "count": count}, None, options)
+        return result
+
+    def list_segment_members(self, segment_key: str, *, size: int | None = None, after_id: str | None = None, **options: Unpack[CallOptions]) -> SegmentMembers:
+        """List the members of a segment as the change log tells them. `GET /v1/segments/{segment_key}/members` takes the scope `people:read`."""
+        result: SegmentMembers = self._transport.send("GET /v1/segments/{segment_key}/members", {"segment_key": segment_key}, {"size": size, "after_id": after_id}, None, options)
         return result
 
     def list_changes(self, *, after: int | None = None, limit: int | None = None, wait: float | None = None, subject: list[Literal["person", "record", "stack", "attribute", "consent_type", "webhook", "settings", "segment", "retention_rule", "hold", "role"]] | None = None, stack: list[str] | None = None, operation: list[Literal["create", "update", "delete", "restore", "merge", "unmerge", "erase", "retention_due"]] | None = None, segment: list[str] | None = None, entity: str | None = None, links: Literal["id"] | None = None, log_id: str | None = None, **options: Unpack[CallOptions]) -> ChangePage:
