@@ -152,7 +152,7 @@ async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>
   const { sequence, skipped, warnings } = end!
   printWarnings(warnings)
   for (const { path, values } of skipped)
-    printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
+    printStderr(`${path}: not measured, of another type than the attribute: ${values}`)
   if (format === 'table') printStderr(`${count === 1 ? '1 group' : `${count} groups`}, at change ${sequence}`)
 }
 

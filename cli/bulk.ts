@@ -168,8 +168,8 @@ const lineOf = ({ external_id, id, error, message, details }: JobRefusal) =>
 
 const messagesOfPreview = ({ total, tested, done, unchanged, refused, warnings }: JobPreview): string[] => [
   ...warningLines(warnings),
-  `${formatCount(total)} selected, of which ${formatCount(tested)} were tried: ${formatCount(done)} would change, ` +
-    `${formatCount(unchanged)} are so already, ${formatCount(refused)} would be refused`,
+  `${formatCount(total)} selected, of which ${formatCount(tested)} ${tested === 1 ? 'was' : 'were'} tried: ${formatCount(done)} would change, ` +
+    `${formatCount(unchanged)} ${unchanged === 1 ? 'is' : 'are'} so already, ${formatCount(refused)} would be refused`,
 ]
 
 const summaryOf = ({ id, state, done, unchanged, refused, remaining }: Job) =>
