@@ -6,7 +6,7 @@ import { connect } from './connection.ts'
 import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { formatOf, printRows } from './print-rows.ts'
 import { conditionsOfPeople, readCondition } from './questions/condition.ts'
-import { printStderr, visible } from './terminal.ts'
+import { printStderr, printWarnings } from './terminal.ts'
 
 type Group = NonNullable<AggregateBody['group_by']>[number]
 type Measure = NonNullable<AggregateBody['measures']>[number]
@@ -149,10 +149,10 @@ async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>
       } else end = line
   }
   await printRows(options, names, rows())
-  const { sequence, skipped, warnings = [] } = end!
-  for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
+  const { sequence, skipped, warnings } = end!
+  printWarnings(warnings)
   for (const { path, values } of skipped)
-    printStderr(`${path}: ${values} values of another type than the attribute are not measured.`)
+    printStderr(`${path}: not measured, of another type than the attribute: ${values}`)
   if (format === 'table') printStderr(`${count === 1 ? '1 group' : `${count} groups`}, at change ${sequence}`)
 }
 

@@ -8,6 +8,7 @@ import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-comma
 import { firstOf } from './print-rows.ts'
 import { formatCount, withProgress } from './progress.ts'
 import { conditionsOfPeople, readCondition } from './questions/condition.ts'
+import { warningLines } from './terminal.ts'
 
 const scopes = 'people:read people:write records:read records:write'
 
@@ -120,11 +121,11 @@ async function run(
   const request: BulkRequest = { ...(await readTarget(environment, options)), change }
   if (options.dryRun) {
     const value = await entities.previewBulk(request)
-    return { value, lines: value.refusals.map(lineOf), messages: [summaryOfPreview(value)] }
+    return { value, lines: value.refusals.map(lineOf), messages: messagesOfPreview(value) }
   }
-  await confirm(options, `${verbs[change.op]} them?`, async () => [
-    summaryOfPreview(await entities.previewBulk(request)),
-  ])
+  await confirm(options, `${verbs[change.op]} them?`, async () =>
+    messagesOfPreview(await entities.previewBulk(request)),
+  )
   const begun = await entities.bulk(request)
   const value = options.wait ? await waitFor(client, begun, options) : begun
   const refusals = value.refused > 0 ? await client.jobs.refused(begun.id, { size: 500 }).all() : []
@@ -165,9 +166,11 @@ async function waitFor(client: Client, begun: Job, options: RunOptions): Promise
 const lineOf = ({ external_id, id, error, message, details }: JobRefusal) =>
   [external_id ?? id, error, message, ...details.map(({ path, message }) => `${path} ${message}`)].join('\t')
 
-const summaryOfPreview = ({ total, tested, done, unchanged, refused }: JobPreview) =>
-  `${formatCount(total)} selected, of which ${formatCount(tested)} were tried: ${formatCount(done)} would change, ` +
-  `${formatCount(unchanged)} are so already, ${formatCount(refused)} would be refused`
+const messagesOfPreview = ({ total, tested, done, unchanged, refused, warnings }: JobPreview): string[] => [
+  ...warningLines(warnings),
+  `${formatCount(total)} selected, of which ${formatCount(tested)} ${tested === 1 ? 'was' : 'were'} tried: ${formatCount(done)} would change, ` +
+    `${formatCount(unchanged)} ${unchanged === 1 ? 'is' : 'are'} so already, ${formatCount(refused)} would be refused`,
+]
 
 const summaryOf = ({ id, state, done, unchanged, refused, remaining }: Job) =>
   `Job ${id}: ${state}, ${formatCount(done)} changed, ${formatCount(unchanged)} unchanged, ${formatCount(refused)} refused, ` +

@@ -103,6 +103,11 @@ describe('kith people list and filter', () => {
     const { code, stdout, stderr } = await kith('people', 'filter', '--where', 'attribute_values.ctiy=Rome')
     expect([code, stdout]).toEqual([0, ''])
     expect(stderr).toMatch(/^Warning: \/filter\/attribute_values\.ctiy /)
+    const counted = await kith('people', 'count', '--where', 'attribute_values.ctiy=Rome', '--format', 'json')
+    expect(JSON.parse(counted.stdout)).toEqual({ count: 0, sequence: expect.any(Number) })
+    expect(counted.stderr).toBe(stderr)
+    const change = ['--body', '{"language": "it"}', '--where', 'attribute_values.ctiy=null', '--dry-run']
+    expect((await kith('bulk', 'patch', 'people', ...change)).stderr).toContain(stderr)
   })
 
   it('fail with the reason of the service, and print nothing', async () => {

@@ -14,6 +14,7 @@ import {
   type Selection,
 } from './questions/list-options.ts'
 import { readsOf } from './questions/reads.ts'
+import { printWarnings } from './terminal.ts'
 
 type Kind = 'people' | 'records'
 
@@ -127,7 +128,8 @@ function entitiesCommand(kind: Kind, description: string, environment: NodeJS.Pr
     .action(async options => {
       const filter = await readCondition(environment, options)
       const reads = await openReads(options)
-      const value = await reads.count(filter)
+      const { warnings, ...value } = await reads.count(filter)
+      printWarnings(warnings)
       if (options.format === undefined) return void process.stdout.write(`${value.count}\n`)
       await printRow(options.format, ['count', 'sequence'], value)
     })

@@ -21,7 +21,7 @@ export function observedCommand(environment: NodeJS.ProcessEnv) {
     .atService('schema:read', async (client, owner, { all, ...options }) => {
       const { items, entities, truncated } = all ? await readAll(client, owner) : await client.schema.observed(owner)
       await printRows(options, columns, items)
-      const counted = `${items.length === 1 ? '1 key' : `${items.length} keys`} in ${entities} entities`
+      const counted = `${items.length === 1 ? '1 key' : `${items.length} keys`} in ${entities === 1 ? '1 entity' : `${entities} entities`}`
       if (truncated) printStderr(`${counted}, the newest. There are more.`)
       else if (formatOf(options) === 'table') printStderr(counted)
     })
@@ -45,7 +45,7 @@ export function observedCommand(environment: NodeJS.ProcessEnv) {
       const { fits, misfits, misfit_types, examples } = value
       const summary = dryRun ? 'Nothing has changed.' : `Declared ${key} of ${owner}.`
       const lines = [
-        `${summary} ${fits} stored values fit, ${misfits} do not.`,
+        `${summary} Stored values that fit: ${fits}, that do not: ${misfits}.`,
         ...(misfits > 0 ? [`  types of those that do not: ${countsText(misfit_types)}`] : []),
         ...(examples.length > 0 ? [`  for example in: ${examples.join(', ')}`] : []),
       ]

@@ -5,6 +5,7 @@ import { newPlainCommand } from './kith-command.ts'
 import { conditionsOfPeople, readCondition } from './questions/condition.ts'
 import { listOptions, printListing } from './questions/list-options.ts'
 import { peopleOf } from './questions/reads.ts'
+import { warningLines } from './terminal.ts'
 
 const keyArgument = ['<key>', 'The key.'] as const
 
@@ -45,8 +46,7 @@ export function segmentsCommand(environment: NodeJS.ProcessEnv) {
       if (filter === undefined) throw new UsageError('A condition is missing. Use --where or --filter.')
       const client = await connect(environment, options, { scope: 'schema:write people:read records:read' })
       const value = await client.segments.create({ key, filter, ...givenOf(options, 'name', 'description') })
-      const warnings = (value.warnings ?? []).map(({ path, message }) => `Warning: ${path} ${message}`)
-      return { value, messages: [`Created the segment ${value.key}.`, ...warnings] }
+      return { value, messages: [`Created the segment ${value.key}.`, ...warningLines(value.warnings)] }
     })
   segments
     .add('delete', 'Deletes a segment. The people stay.')

@@ -1,6 +1,16 @@
+import type { Detail } from '../client/index.ts'
+
 /** Prints a message on standard error. Standard output is for results. */
 export function printStderr(line: string): void {
   process.stderr.write(`${line}\n`)
+}
+
+/** The warnings of a response, a line each. */
+export const warningLines = (warnings: readonly Detail[] = []): string[] =>
+  warnings.map(({ path, message }) => `Warning: ${path} ${message}`)
+
+export function printWarnings(warnings?: readonly Detail[]): void {
+  for (const line of warningLines(warnings)) printStderr(visible(line))
 }
 
 /** A line without characters that move the cursor or change the direction of the text. Stored values can have any. */

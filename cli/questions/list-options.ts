@@ -3,7 +3,7 @@ import type { Page } from '../../client/index.ts'
 import { givenOf, wholeNumber } from '../command.ts'
 import type { OptionsOf, PlainCommand } from '../kith-command.ts'
 import { type FormatOption, formatOf, printRows, type Row } from '../print-rows.ts'
-import { printStderr, visible } from '../terminal.ts'
+import { printStderr, printWarnings } from '../terminal.ts'
 import { entityColumns, fieldsFor } from './columns.ts'
 import type { Pages } from './reads.ts'
 
@@ -86,8 +86,8 @@ export async function printListing(
   const selection = { size, ...(fields && { fields }), ...givenOf(options, 'include', 'labels', 'links', 'sort') }
   const shown = new LimitedRows(limit)
   let warned = false
-  const rows = shown.read(list(selection).pages(), convert, ({ warnings = [] }) => {
-    if (!warned) for (const { path, message } of warnings) printStderr(visible(`Warning: ${path} ${message}`))
+  const rows = shown.read(list(selection).pages(), convert, ({ warnings }) => {
+    if (!warned) printWarnings(warnings)
     warned = true
   })
   const columns = [...(options.labels ? ['label'] : []), ...(fields ?? [])]

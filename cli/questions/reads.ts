@@ -1,4 +1,4 @@
-import type { Client, EntityAddress, Page } from '../../client/index.ts'
+import type { Client, CountResult, EntityAddress, Page } from '../../client/index.ts'
 
 /** A listing, whatever its items are. */
 export type Pages = { pages(): AsyncIterable<Page<unknown>> }
@@ -9,7 +9,7 @@ export type Reads = {
   list(selection: object): Pages
   filter(filter: object, selection: object): Pages
   search(text: string, options: object): Pages
-  count(filter?: object): Promise<{ count: number; sequence: number }>
+  count(filter?: object): Promise<CountResult>
 }
 
 /** The reads of a stack, or those of people. */

@@ -59,6 +59,9 @@ export type SearchOptions<Labeled extends boolean = boolean> = PageOptions & Cal
 /** The options of a count. `strict` is that of a filter. */
 export type CountOptions = Pick<FilterOptions, 'strict'> & CallOptions
 
+/** The number of all matches, and what else {@link Page} has of them. */
+export type CountResult = Required<Pick<Page<unknown>, 'count' | 'sequence'>> & Pick<Page<unknown>, 'warnings'>
+
 /** A question about groups of entities: which take part, what they are grouped by, and what is measured of each group. */
 export type AggregateQuery<S extends OrganizationSchema, O extends Owner<S>> = Omit<AggregateBody, 'filter'> & {
   filter?: FilterOf<S, O>
@@ -241,11 +244,11 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log((await client.people.count({ last_name: { $starts_with: 'H' } })).count) // 1
    * ```
    */
-  async count(filter?: FilterOf<S, O>, options: CountOptions = {}): Promise<{ count: number; sequence: number }> {
+  async count(filter?: FilterOf<S, O>, options: CountOptions = {}): Promise<CountResult> {
     const endpoint = filter === undefined ? 'POST /list' : 'POST /filter'
     const body = { filter, fields: ['external_id'], count: true, cursor_configuration: { size: 1 } }
-    const { count, sequence } = await this.send<Required<Page<unknown>>>(endpoint, { body }, options)
-    return { count, sequence }
+    const { count, sequence, warnings } = await this.send<CountResult>(endpoint, { body }, options)
+    return { count, sequence, ...(warnings && { warnings }) }
   }
 
   /**

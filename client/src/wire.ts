@@ -2000,6 +2000,8 @@ export type JobPreview = {
   refused: number
   /** The first refusals, at most 100. */
   refusals: JobRefusal[]
+  /** Keys of the request that are not declared and that no entity carries. Absent if there are none. */
+  warnings?: Warning[]
 }
 
 /** An entity that a job was refused to change, and why. */

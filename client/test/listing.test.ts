@@ -167,11 +167,13 @@ describe('the request of a listing', () => {
 
   it('asks for strict handling of a filter, or returns its warnings', async () => {
     const warnings = [{ path: '/filter/attribute_values.ctiy', message: 'is not declared, and no person carries it' }]
-    const { client, sent } = scriptedClient([emptyPage(), success({ items: [], has_more: false, warnings })])
+    const counted = success({ items: [], has_more: false, count: 0, sequence: 7, warnings })
+    const { client, sent } = scriptedClient([emptyPage(), success({ items: [], has_more: false, warnings }), counted])
     const filter = { 'attribute_values.ctiy': 'Rome' }
     expect(await client.people.filter(filter, { strict: true }).page()).not.toHaveProperty('warnings')
     expect(await client.people.filter(filter).page()).toMatchObject({ items: [], warnings })
-    expect(sent.map(({ headers }) => headers.get('prefer'))).toEqual(['handling=strict', null])
+    expect(await client.people.count(filter)).toEqual({ count: 0, sequence: 7, warnings })
+    expect(sent.map(({ headers }) => headers.get('prefer'))).toEqual(['handling=strict', null, null])
     expect(sent[0]!.body).toEqual(sent[1]!.body)
   })
 

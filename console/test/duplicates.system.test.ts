@@ -8,7 +8,14 @@ const { service, open, openPerson } = useConsole()
 async function twins() {
   const organization = await service.organization()
   const { people } = organization.client
-  await people.create({ external_id: 'ada', first_name: 'Ada', last_name: 'Byron', email: 'ada@example.com' })
+  const date_of_birth = '1990-10-08'
+  await people.create({
+    external_id: 'ada',
+    first_name: 'Ada',
+    last_name: 'Byron',
+    email: 'ada@example.com',
+    date_of_birth,
+  })
   await people.create({ external_id: 'shopper', first_name: 'Ada', last_name: 'Lovelace', email: 'Ada@example.com' })
   return organization
 }
@@ -50,6 +57,16 @@ describe.each([
       },
       { viewport },
     )
+  })
+})
+
+it('a day of birth is the same in every time zone', async () => {
+  await open(await twins(), '/duplicates', async page => {
+    const emulation = await page.context().newCDPSession(page)
+    await emulation.send('Emulation.setTimezoneOverride', { timezoneId: 'America/New_York' })
+    await page.reload()
+    await page.getByRole('cell', { name: '8 Oct 1990' }).waitFor()
+    await emulation.detach()
   })
 })
 

@@ -87,11 +87,17 @@ it('a support agent edits attributes by their types, and values under keys that 
   await schema.attributes.create({ owner: 'people', key: 'age', type: 'number', minimum: 0 })
   await schema.attributes.create({ owner: 'people', key: 'tags', type: 'text', cardinality: 'many' })
   await schema.attributes.create({ owner: 'people', key: 'level', type: 'text', enum: ['gold', 'silver'] })
-  await people.create({ external_id: 'ada', attribute_values: { tags: ['vip'], note: { a: 1 } } })
+  const early = { joined: 'in spring', seen_at: 'never' }
+  await people.create({ external_id: 'ada', attribute_values: { tags: ['vip'], note: { a: 1 }, ...early } })
+  // What was stored before is shown as it is, and stays.
+  await schema.attributes.create({ owner: 'people', key: 'joined', type: 'date' })
+  await schema.attributes.create({ owner: 'people', key: 'seen_at', type: 'datetime' })
   await openPerson(
     organization,
     'ada',
     async page => {
+      await page.getByRole('region', { name: 'Attributes' }).getByText('in spring').waitFor()
+      await page.getByRole('region', { name: 'Attributes' }).getByText('never').waitFor()
       await button(page, 'Edit: Attributes').click()
       await page.getByLabel('age', { exact: true }).fill('many')
       await page.getByLabel('note', { exact: true }).fill('{"a":')
@@ -122,6 +128,7 @@ it('a support agent edits attributes by their types, and values under keys that 
     level: 'gold',
     note: { a: 2 },
     shoe_size: 39.5,
+    ...early,
   })
 })
 

@@ -72,6 +72,9 @@ describe('POST /v1/people/bulk', () => {
     expect(preview).toEqual({
       ...{ dry_run: true, total: 250, tested: 250, done: 250, unchanged: 0, refused: 0, refusals: [] },
     })
+    const misspelt = { 'attribute_values.ctiy': { $neq: 'Rome' } }
+    const all = await org.start(toMilan, { filter: misspelt, dry_run: true })
+    expect(all).toMatchObject({ total: 260, warnings: [{ path: '/filter/attribute_values.ctiy' }] })
     const ofIds = await org.start({ op: 'delete' }, { ids, dry_run: true })
     expect(ofIds).toMatchObject({ total: 3, done: 2, refused: 1, refusals: [{ id: ids[2], error: 'not_found' }] })
     expect((await org.ok('GET', '/v1/jobs')).items).toEqual([])

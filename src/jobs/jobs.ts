@@ -4,7 +4,7 @@ import { dryRun } from '../entities/write/run.ts'
 import { type EntityBody, newWrite, type Outcome, requestOf, type Write } from '../entities/write-request.ts'
 import { wakeFollowerSql } from '../followers/sql.ts'
 import { cachedDefinitions, type Definitions, ownerOf, peopleStackId } from '../organizations/definitions.ts'
-import { filterOptionsOf } from '../queries/pages/handlers.ts'
+import { filterOptionsOf, warningOf } from '../queries/pages/handlers.ts'
 import { findToErase } from '../rights/erasure/erase-person.ts'
 import { readHeld, wasErased } from '../rights/holds/holds.ts'
 import type { BatchCall, Call } from '../route/call.ts'
@@ -41,10 +41,14 @@ export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): P
   const ids = named ? [...new Set(named.map(kind.identifier.toUuid))].toSorted() : null
   if (filter) requireScope(call.caller, kind.reads)
   const target: Target = { stack_id, filter, ids, started_at: new Date().toISOString() }
-  const total =
-    ids?.length ?? (await countSelected(call.context, { stack_id, filter: filter! }, optionsOf(call, target)))
+  const { total, unusedKeys } = ids
+    ? { total: ids.length, unusedKeys: [] }
+    : await countSelected(call.context, { stack_id, filter: filter! }, optionsOf(call, target))
   const job = { ...target, op, change, total }
-  if (call.body.dry_run) return { status: 200, data: await preview(call, job) }
+  if (call.body.dry_run) {
+    const warnings = unusedKeys.length > 0 && { warnings: unusedKeys.map(warningOf) }
+    return { status: 200, data: { ...(await preview(call, job)), ...warnings } }
+  }
   await begin(call, job)
   if (ids) call.shown.addAll(stack_id, ids)
   else call.shown.addUnlisted(stack_id)

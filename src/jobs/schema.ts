@@ -1,4 +1,5 @@
 import type { Static } from 'typebox'
+import { warnings } from '../queries/schema.ts'
 import {
   closedObject,
   count,
@@ -128,6 +129,7 @@ export const jobPreview = Type.Object(
     unchanged: counts.unchanged,
     refused: count('Entities that would be refused.'),
     refusals: Type.Array(refusal, { description: 'The first refusals, at most 100.' }),
+    warnings: Type.Optional(warnings),
   },
   {
     title: 'JobPreview',

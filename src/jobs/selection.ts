@@ -1,6 +1,7 @@
 import type { Context } from '../db/context.ts'
 import { projectionOf } from '../entities/read/projection.ts'
 import type { Condition } from '../queries/grammar/grammar.ts'
+import type { UndeclaredKey } from '../queries/grammar/parse.ts'
 import { readIdPage } from '../queries/pages/id-page.ts'
 import { type FilterOptions, underDefinitions } from '../queries/plan/reading.ts'
 
@@ -24,14 +25,18 @@ export async function readSelected(
   return ids.slice(0, size)
 }
 
-/** Counts the entities that a filter selects. Throws the Faults of the filter, and those of `options.authorize`. */
+/**
+ * Counts the entities that a filter selects, and finds the keys that it probably misspells. Throws the Faults of the filter, and those of
+ * `options.authorize`.
+ */
 export async function countSelected(
   context: Context,
   selection: Pick<Selection, 'stack_id' | 'filter'>,
   options: FilterOptions,
-): Promise<number> {
-  const { count } = await readIds(context, { ...selection, after: null, size: 1, isCounted: true }, options)
-  return count!
+): Promise<{ total: number; unusedKeys: UndeclaredKey[] }> {
+  const page = { ...selection, after: null, size: 1, isCounted: true } as const
+  const { count, unusedKeys } = await readIds(context, page, options)
+  return { total: count!, unusedKeys }
 }
 
 type Request = Pick<Selection, 'stack_id' | 'filter'> & Place & { existed?: Condition; isCounted?: true }
@@ -40,14 +45,14 @@ function readIds(
   context: Context,
   { stack_id, filter, existed, after, size, isCounted }: Request,
   options: FilterOptions,
-): Promise<{ ids: string[]; count: number | undefined }> {
+): Promise<{ ids: string[]; count: number | undefined; unusedKeys: UndeclaredKey[] }> {
   // A row of more than 0 bytes is shown as its identifier alone.
   const projection = projectionOf(['external_id'], stack_id)
   const position = { direction: 'asc' as const, after_id: after ?? undefined, size, maxRowBytes: 0, projection }
   return underDefinitions(context, { stack_id, filter, ...options }, async reading => {
-    const { parsed } = await reading.parseFilter()
+    const { parsed, notes } = await reading.parseFilter()
     const condition: Condition = existed ? { kind: 'all', conditions: [parsed.condition, existed] } : parsed.condition
     const { rows, counted } = await readIdPage(reading, { condition, stack_id, position, isCounted })
-    return { ids: rows === '' ? [] : rows.split('\n'), count: counted?.count }
+    return { ids: rows === '' ? [] : rows.split('\n'), count: counted?.count, unusedKeys: notes.unusedKeys }
   })
 }

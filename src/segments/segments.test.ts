@@ -77,6 +77,8 @@ describe('a segment', () => {
     expect((await send('PATCH', '/romans', { name: 'Romans' }, strict)).body.data).not.toHaveProperty('warnings')
     const right = await send('PATCH', '/romans', { filter: { 'attribute_values.city': 'Rome' } }, strict)
     expect([right.status, right.body.data.warnings]).toEqual([200, undefined])
+    const near = await send('PATCH', '/romans', { filter: { 'attribute_values.freinds': 'ada' } })
+    expect(near.body.data.warnings).toMatchObject([{ message: expect.stringContaining('"attribute_values.friends"?') }])
     expect((await send('PATCH', '/none', { filter: misspelt.filter })).status).toBe(404)
     expect(refusalOf(await create({ ...misspelt, key: 'others' }))[0]).toBe(409)
   })

@@ -9,10 +9,16 @@ import {
   throwKeyTaken,
   throwTooMany,
 } from '../organizations/change-definitions.ts'
-import { currentDefinitions, type Definitions, peopleStackId, type Segment } from '../organizations/definitions.ts'
+import {
+  currentDefinitions,
+  type Definitions,
+  peopleStackId,
+  readScopeOf,
+  type Segment,
+} from '../organizations/definitions.ts'
 import { namesSegment } from '../queries/grammar/grammar.ts'
-import { parseFilter, parseSegmentFilter } from '../queries/grammar/parse.ts'
-import { requireNamed, scopesOf } from '../queries/grammar/scopes.ts'
+import { parseFilter, parseSegmentFilter, type UndeclaredKey } from '../queries/grammar/parse.ts'
+import { requireNamed, scopesOf, suggestField } from '../queries/grammar/scopes.ts'
 import { defaultSearchMs, findUnusedKeys } from '../queries/grammar/undeclared-keys.ts'
 import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
@@ -115,8 +121,14 @@ export async function findWarnings(
     signal,
     searchMs: isStrict ? undefined : defaultSearchMs,
   })
-  if (isStrict && unused.length > 0) throwUnusedKeys(unused)
-  return unused.map(warningOf)
+  const hinted = unused.map(each => ({ ...each, hint: hintFor(each) }))
+  if (isStrict && unused.length > 0) throwUnusedKeys(hinted)
+  return hinted.map(warningOf)
+
+  /** A caller that writes definitions may lack the scope that reads what they are of. */
+  function hintFor({ stack_id, key }: UndeclaredKey): string {
+    return caller.scopes.has(readScopeOf(stack_id)) ? suggestField(caller, definitions, { stack_id, name: key }) : ''
+  }
 }
 
 /** The definitions with a new or changed segment. */

@@ -1,5 +1,6 @@
 import { createContext, type ReactNode, useContext, useEffect, useMemo, useState } from 'react'
 import { I18nProvider } from 'react-aria-components'
+import { formatTime, type Instant } from './dates.ts'
 import { type Entries, inEachLanguage, type Language, languages, type Messages, words } from './words.ts'
 
 export type { Language }
@@ -76,8 +77,6 @@ const relativeUnits: [Intl.RelativeTimeFormatUnit, number][] = [
   ['second', 1_000],
 ]
 
-type Instant = string | number | Date
-
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte']
 
 /** Creates the formats of numbers and times in a locale. Times are in the time zone of the browser. */
@@ -86,6 +85,7 @@ export function createFormats(locale: string) {
   const exactNumber = new Intl.NumberFormat(locale, { maximumFractionDigits: 20 })
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
   const date = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' })
+  const day = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' })
   const dateTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' })
   const exactTime = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
@@ -95,12 +95,14 @@ export function createFormats(locale: string) {
     exactNumber: (value: number) => exactNumber.format(value),
     /** A share from 0 to 1 as a percentage. */
     percent: (share: number) => percent.format(share),
-    /** A day, such as 23 Nov 2026. */
-    date: (instant: Instant) => date.format(new Date(instant)),
+    /** The day of a moment, such as 23 Nov 2026. */
+    date: (instant: Instant) => formatTime(date, instant),
+    /** A date, which has no time zone: it is the same day everywhere. */
+    day: (value: string) => formatTime(day, value),
     /** A moment to the minute. */
-    dateTime: (instant: Instant) => dateTime.format(new Date(instant)),
+    dateTime: (instant: Instant) => formatTime(dateTime, instant),
     /** A moment to the second. */
-    exactTime: (instant: Instant) => exactTime.format(new Date(instant)),
+    exactTime: (instant: Instant) => formatTime(exactTime, instant),
     /** How long ago or ahead a moment is, such as "3 minutes ago". */
     relative: (instant: Instant) => {
       const differenceMs = new Date(instant).getTime() - Date.now()

@@ -86,6 +86,10 @@ export const serviceSentences: Sentences = {
     'gehört zu einer Person, die endgültig gelöscht wurde',
     'appartiene a una persona cancellata definitivamente',
   ],
+  'is not declared, and no # carries it': [
+    'ist nicht deklariert und nirgends gespeichert',
+    'non è dichiarata e non è salvata da nessuna parte',
+  ],
   'is already declared for this owner': ['ist hier schon deklariert', 'qui è già dichiarato'],
   'is the key of another stack': ['ist der Schlüssel einer anderen Sammlung', 'è la chiave di un’altra raccolta'],
   'is the key of another segment': ['ist der Schlüssel eines anderen Segments', 'è la chiave di un altro segmento'],

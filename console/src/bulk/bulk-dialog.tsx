@@ -26,7 +26,7 @@ import { Button } from '../ui/button.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Checkbox, TextField } from '../ui/field.tsx'
 import { type Faults, Form } from '../ui/form.tsx'
-import { Loading, Notice, Problem } from '../ui/page.tsx'
+import { Details, Loading, Notice, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
 import { JobView, RefusalList } from './job-view.tsx'
 import { messages } from './messages.ts'
@@ -94,7 +94,7 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const [typed, setTyped] = useState('')
-  const { total, tested, done, unchanged, refused, refusals } = preview
+  const { total, tested, done, unchanged, refused, refusals, warnings = [] } = preview
   const isErasure = action === 'erase'
   const isConfirmed = !isErasure || typed.replaceAll(/\D/g, '') === String(total)
   return (
@@ -112,6 +112,11 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
         {tested < total && <p>{texts.triedOf(formats.number(tested), formats.number(total))}</p>}
         <p>{isErasure ? texts.forGood : action === 'consent' ? texts.consentAdvice : texts.canBeUndone}</p>
       </Notice>
+      {warnings.length > 0 && (
+        <Notice kind="caution">
+          <Details details={warnings} />
+        </Notice>
+      )}
       {refusals.length > 0 && <RefusalList refusals={refusals} />}
       {isErasure && (
         <TextField

@@ -24,8 +24,9 @@ export function SelectionBar({ query, chosen }: SelectionBarProps) {
   const { definitions } = useDefinitions()
   const { owner, text, filter } = query
   const [action, setAction] = useState<BulkAction>()
-  const { data: matching } = useQuery({ ...countQuery(owner, filter), enabled: chosen.count > 0 && text === '' })
+  const { data: counted } = useQuery({ ...countQuery(owner, filter), enabled: chosen.count > 0 && text === '' })
   if (chosen.count === 0 && !action) return null
+  const matching = counted?.count
   const { ids, isAll } = chosen.selection
   const count = isAll ? (matching ?? chosen.count) : ids.size
   const isOfPeople = owner === 'people'

@@ -122,7 +122,7 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
             <td data-label={fields.email}>{person.email ?? '—'}</td>
             <td data-label={fields.mobile_number}>{phoneOf(person) || '—'}</td>
             <td data-label={fields.date_of_birth}>
-              {person.date_of_birth === null ? '—' : formats.date(person.date_of_birth)}
+              {person.date_of_birth === null ? '—' : formats.day(person.date_of_birth)}
             </td>
           </tr>
         ))}

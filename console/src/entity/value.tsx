@@ -1,4 +1,5 @@
 import { Fragment, useState } from 'react'
+import { dateOf } from '../app/dates.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { EntityLink } from './entity-link.tsx'
 import { type Field, isErasedTarget } from './fields.ts'
@@ -97,10 +98,9 @@ export function FieldValue({ field: { kind, target }, value, labels, isShort }: 
   if (target !== undefined && value !== null && value !== undefined)
     return <Targets owner={target} value={value} labels={labels} />
   if (typeof value === 'number') return formats.exactNumber(value)
-  if (typeof value !== 'string') return <Value value={value} />
+  if (typeof value !== 'string' || Number.isNaN(dateOf(value).getTime())) return <Value value={value} />
   if (kind === 'datetime')
     return <time dateTime={value}>{isShort ? formats.dateTime(value) : formats.exactTime(value)}</time>
-  // A day has no time zone: it is the same day everywhere.
-  if (kind === 'date') return <time dateTime={value}>{formats.date(`${value}T00:00`)}</time>
+  if (kind === 'date') return <time dateTime={value}>{formats.day(value)}</time>
   return <Value value={value} />
 }

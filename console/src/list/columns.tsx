@@ -125,9 +125,8 @@ function cellFormat(texts: (typeof messages)['en'], formats: Formats) {
         .map(element => format(field, element))
         .join(', ')
     if (typeof value !== 'string') return JSON.stringify(value)
-    // A date has no time zone, so it must not be read as midnight in London.
-    if (field?.type === 'date' && /^\d{4}-\d\d-\d\d$/.test(value)) return formats.date(`${value}T00:00:00`)
-    if (field?.type === 'datetime' && !Number.isNaN(Date.parse(value))) return formats.dateTime(value)
+    if (field?.type === 'date') return formats.day(value)
+    if (field?.type === 'datetime') return formats.dateTime(value)
     return value
   }
   return (field: FilterField | undefined, value: unknown, labels: Record<string, string> | undefined): ReactNode => {

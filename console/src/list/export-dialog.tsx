@@ -34,7 +34,8 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
   const look = useSpreadsheetLook(query.owner)
   const exporting = useExport(() => {
     const list = {
-      count: async () => (query.text === '' ? queryClient.fetchQuery(countQuery(query.owner, query.filter)) : null),
+      count: async () =>
+        query.text === '' ? (await queryClient.fetchQuery(countQuery(query.owner, query.filter))).count : null,
       readNext: pagesOf(query),
     }
     const chosen = choice === 'shown' && { columns: exportedColumns(query.owner, columns) }

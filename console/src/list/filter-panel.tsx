@@ -8,7 +8,7 @@ import { FilterEditor } from '../filters/filter-editor.tsx'
 import type { Filter } from '../filters/filter-tree.ts'
 import { Button } from '../ui/button.tsx'
 import { Form } from '../ui/form.tsx'
-import { Loading, Problem, Section } from '../ui/page.tsx'
+import { Details, Loading, Notice, Problem, Section } from '../ui/page.tsx'
 import { useSettled } from '../ui/use-settled.ts'
 import { messages } from './messages.ts'
 import { countQuery } from './queries.ts'
@@ -131,11 +131,19 @@ function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined
   const { data, error } = useQuery({ ...countQuery(owner, filter), enabled: filter !== undefined })
   if (filter === undefined) return null
   if (error) return error instanceof KithError && error.status === 400 ? <Problem error={error} /> : null
+  const { count, warnings = [] } = data ?? {}
   return (
-    <p role="status" className="muted">
-      {data === undefined
-        ? `${texts.counting}…`
-        : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(data, number(data))}`}
-    </p>
+    <>
+      <p role="status" className="muted">
+        {count === undefined
+          ? `${texts.counting}…`
+          : `${texts.matching} ${texts.kinds[owner === 'people' ? 'people' : 'records'].count(count, number(count))}`}
+      </p>
+      {warnings.length > 0 && (
+        <Notice kind="caution">
+          <Details details={warnings} />
+        </Notice>
+      )}
+    </>
   )
 }

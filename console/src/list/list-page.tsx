@@ -131,7 +131,7 @@ function Count({ query: { owner, text, filter }, list }: { query: ListQuery; lis
   const { data: counted, isError } = useQuery({ ...countQuery(owner, filter), enabled: list.isSuccess && !isSearch })
   const shown = list.data?.pages.reduce((sum, { items }) => sum + items.length, 0) ?? 0
   const countText = () => {
-    if (!isSearch && counted !== undefined) return count(counted, number(counted))
+    if (!isSearch && counted !== undefined) return count(counted.count, number(counted.count))
     if (!isSearch) return isError || list.isError ? '' : `${texts.counting}…`
     if (!list.isSuccess || list.isPlaceholderData) return ''
     return list.hasNextPage ? atLeast(number(shown)) : count(shown, number(shown))

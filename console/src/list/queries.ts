@@ -118,10 +118,10 @@ export const listQuery = (query: ListQuery) => ({
   refetchInterval: untilIndexed,
 })
 
-/** The exact number of people or records that a filter matches. */
+/** The exact number of people or records that a filter matches, with warnings of keys that it probably misspells. */
 export const countQuery = (owner: string, filter?: Filter) =>
   queryOptions({
     queryKey: ['entities', owner, 'count', filter ?? null],
-    queryFn: async ({ signal }) => (await entitiesOf(owner).count(filter, { signal })).count,
+    queryFn: ({ signal }) => entitiesOf(owner).count(filter, { signal }),
     staleTime: 30_000,
   })

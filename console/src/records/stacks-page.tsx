@@ -62,5 +62,5 @@ function RecordCount({ stack }: { stack: Stack }) {
   const formats = useFormats()
   const { data, error } = useQuery(countQuery(stack.key))
   if (error) return <span className="small">{texts.countFailed}</span>
-  return <span className={numberCell}>{data === undefined ? '…' : formats.number(data)}</span>
+  return <span className={numberCell}>{data === undefined ? '…' : formats.number(data.count)}</span>
 }

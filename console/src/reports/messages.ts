@@ -61,9 +61,9 @@ export const messages = defineMessages({
     `Il grafico ne omette altri ${count}. La tabella li ha.`,
   ],
   skipped: (count: string) => [
-    `Not measured, because they are not of the type of the attribute: ${count} values.`,
-    `Nicht gemessen, weil sie nicht vom Typ des Attributs sind: ${count} Werte.`,
-    `Non misurati, perché non sono del tipo dell’attributo: ${count} valori.`,
+    `Values that are not of the type of the attribute are not measured: ${count}.`,
+    `Werte, die nicht vom Typ des Attributs sind, werden nicht gemessen: ${count}.`,
+    `I valori che non sono del tipo dell’attributo non si misurano: ${count}.`,
   ],
   timeZone: (zone: string) => [
     `Days begin at midnight in the time zone ${zone}.`,

@@ -1,4 +1,5 @@
 import type { Aggregate, AggregateBody } from '@kith/client'
+import { dateOf } from '../app/dates.ts'
 
 export type TimeUnit = Exclude<NonNullable<AggregateBody['group_by']>[number], string>['by']
 
@@ -69,7 +70,7 @@ const firstMonday = Date.UTC(1970, 0, 5)
 
 /** The number of the span that begins at a day, so that neighbours differ by one. */
 function spanNumber(unit: TimeUnit, day: string): number {
-  const date = new Date(day)
+  const date = dateOf(day)
   const month = date.getUTCFullYear() * 12 + date.getUTCMonth()
   if (unit === 'day') return Math.floor(date.getTime() / dayMs)
   if (unit === 'week') return Math.floor((date.getTime() - firstMonday) / (7 * dayMs))
@@ -84,7 +85,7 @@ function dayOfSpan(unit: TimeUnit, number: number): string {
 }
 
 const monthsOf = { month: 1, quarter: 3, year: 12 }
-const isoDay = (timeMs: number) => new Date(timeMs).toISOString().slice(0, 10)
+const isoDay = (timeMs: number) => new Date(timeMs).toISOString().split('T')[0]!
 
 /** The upper end of an axis: a round number, of which the half is round too. */
 export function axisEnd(max: number): number {

@@ -1,3 +1,4 @@
+import { dateOf } from '../app/dates.ts'
 import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { messages as filterMessages } from '../filters/messages.ts'
 import { messages } from './messages.ts'
@@ -17,16 +18,14 @@ export function useReportTexts() {
   const formats = useFormats()
   const { locale } = useLanguage()
   const rounded = new Intl.NumberFormat(locale, { maximumFractionDigits: 2 })
-  // A date has no time zone, so it must not be read as midnight in London.
-  const dayText = (day: string) => formats.date(`${day}T00:00:00`)
   const spanText = (unit: TimeUnit, day: string): string => {
-    const date = new Date(day)
+    const date = dateOf(day)
     const year = new Intl.DateTimeFormat(locale, { year: 'numeric', timeZone: 'UTC' }).format(date)
     if (unit === 'year') return year
     if (unit === 'quarter') return texts.quarter(Math.floor(date.getUTCMonth() / 3) + 1, year)
     if (unit === 'month')
       return new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'short', timeZone: 'UTC' }).format(date)
-    return unit === 'week' ? texts.weekOf(dayText(day)) : dayText(day)
+    return unit === 'week' ? texts.weekOf(formats.day(day)) : formats.day(day)
   }
   return {
     /** The value of a group, such as a month. */
@@ -45,7 +44,7 @@ export function useReportTexts() {
       if (typeof value === 'number')
         return averages.includes(measure) ? rounded.format(value) : formats.exactNumber(value)
       if (typeof value !== 'string') return JSON.stringify(value)
-      if (of?.type === 'date') return dayText(value)
+      if (of?.type === 'date') return formats.day(value)
       return of?.type === 'datetime' ? formats.dateTime(value) : value
     },
     measureText({ measure, of, percentile }: Report): string {

@@ -1,4 +1,4 @@
-import { KithConnectionError, KithError, KithTimeoutError } from '@kith/client'
+import { type Detail, KithConnectionError, KithError, KithTimeoutError } from '@kith/client'
 import { useRouterState } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useRef } from 'react'
 import { useMessages } from '../app/language.tsx'
@@ -151,15 +151,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   return (
     <Notice kind="error" title={title}>
       {advice && <p>{advice}</p>}
-      {details.length > 0 && (
-        <ul className={noticeStyles.details}>
-          {details.map(({ path, message }) => (
-            <li key={`${path} ${message}`}>
-              {path && <code>{path}</code>} {service.translated(message) ?? message}
-            </li>
-          ))}
-        </ul>
-      )}
+      {details.length > 0 && <Details details={details} />}
       {(canRetry || status === 401) && (
         <div className="row">
           {status === 401 && <SignInLink />}
@@ -167,6 +159,20 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
         </div>
       )}
     </Notice>
+  )
+}
+
+/** What the service says of places of a request, in the language of the page if it is known. */
+export function Details({ details }: { details: readonly Detail[] }) {
+  const { translated } = useServiceTexts()
+  return (
+    <ul className={noticeStyles.details}>
+      {details.map(({ path, message }) => (
+        <li key={`${path} ${message}`}>
+          {path && <code>{path}</code>} {translated(message) ?? message}
+        </li>
+      ))}
+    </ul>
   )
 }
 

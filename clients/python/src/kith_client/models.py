@@ -1713,6 +1713,8 @@ class JobPreview(TypedDict):
     """Entities that would be refused."""
     refusals: list[JobRefusal]
     """The first refusals, at most 100."""
+    warnings: NotRequired[list[Warning]]
+    """Keys of the request that are not declared and that no entity carries. Absent if there are none."""
 
 class JobRefusalDetails(TypedDict):
     path: str
