@@ -112,3 +112,21 @@ it('a backup file is not created if there is nothing to back up', async () => {
   expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/^There is nothing to back up/) })
   expect(await readdir(ground.folder)).not.toContain('none')
 })
+
+it('a folder, and an empty name, are refused before anything is read', async () => {
+  const target = await emptyDatabase()
+  for (const words of [
+    ['backup', ground.folder],
+    ['backup', ground.folder, '--force'],
+    ['backup', ''],
+  ])
+    expect(await kith(words, target)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^Give the name of a file: ".*" is (a folder|empty)\.$/m),
+    })
+  for (const word of ['restore', 'verify'])
+    expect(await kith([word, ground.folder], target)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${ground.folder} is a folder. Give the name of a file.`),
+    })
+})
