@@ -100,6 +100,20 @@ describe('kith restore', { timeout: 90_000 }, () => {
   })
 })
 
+it('a backup has the same times, whatever the database sets for the text of dates', async () => {
+  const url = await newDatabase()
+  const { client } = await (await serveOn(url)).organization()
+  await client.people.create({ external_id: 'ada' })
+  const database = new URL(url).pathname.slice(1)
+  await query(url, `alter database ${database} set datestyle = 'German'`)
+  await query(url, `alter database ${database} set timezone = 'Asia/Tokyo'`)
+  const [file, target] = [newFile(), await emptyDatabase()]
+  expect((await kith(['backup', file], url)).code).toBe(0)
+  expect((await kith(['restore', file], target)).code).toBe(0)
+  const times = 'select sequence, extract(epoch from at) as at from changes order by sequence'
+  expect(await query(target, times)).toEqual(await query(url, times))
+})
+
 it('a backup file is not created if there is nothing to back up', async () => {
   const nothing = await kith(['backup', newFile()], await emptyDatabase())
   expect(nothing).toMatchObject({

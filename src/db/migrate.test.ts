@@ -52,6 +52,17 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect(await migrate(url)).toEqual(await files())
 })
 
+it('is not ended by a timeout that the database sets', async () => {
+  await query(url, `alter database ${new URL(url).pathname.slice(1)} set statement_timeout = '20ms'`)
+  // Each definition takes 30 ms.
+  await query(
+    url,
+    `create function slow() returns event_trigger language plpgsql as $$ begin perform pg_sleep(0.03); end $$`,
+  )
+  await query(url, 'create event trigger slow_down on ddl_command_end execute function slow()')
+  expect(await migrate(url, 1)).toHaveLength(1)
+})
+
 it('runs the pending migrations in one transaction', async () => {
   expect(await migrate(url, 3)).toEqual((await files()).slice(0, 3))
   const first = await tables()

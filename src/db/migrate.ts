@@ -97,10 +97,16 @@ const explainRefusal = (url: string): Promise<string | undefined> =>
     return undefined
   })
 
+/** Timeouts that are set for a role or a database would abort a migration of large tables. Not every version has each. */
+const liftTimeouts = `
+  select set_config(name, '0', false) from pg_settings
+  where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
+
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
   const ran = await withConnection(url, async client => {
+    await client.query(liftTimeouts)
     await dropViewsWithin(client)
     return runner({
       dbClient: client,
