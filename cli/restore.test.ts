@@ -114,6 +114,26 @@ it('a backup has the same times, whatever the database sets for the text of date
   expect(await query(target, times)).toEqual(await query(url, times))
 })
 
+it('a backup refuses tables that are not in the schema public, and the doctor finds them', async () => {
+  const url = await newDatabase()
+  const [{ role }] = (await query(url, 'select current_user as role')) as [{ role: string }]
+  await query(url, `alter schema public rename to "${role}"; create schema public`)
+  await query(url, `alter table "${role}".migrations set schema public`)
+  expect(await kith(['backup', newFile()], url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^The tables of kith are not in the schema public/),
+  })
+  const { code, stdout } = await kith(['doctor'], url)
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/wrong {4}migrations +the tables of kith are not in the schema/),
+  ])
+  // The statements of docs/backups.md.
+  await query(url, `alter schema public rename to public_before; alter schema "${role}" rename to public`)
+  await query(url, 'alter table public_before.migrations set schema public')
+  expect((await kith(['backup', newFile()], url)).code).toBe(0)
+})
+
 it('a backup file is not created if there is nothing to back up', async () => {
   const nothing = await kith(['backup', newFile()], await emptyDatabase())
   expect(nothing).toMatchObject({

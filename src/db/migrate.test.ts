@@ -52,6 +52,14 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect(await migrate(url)).toEqual(await files())
 })
 
+it('makes the tables in the schema public, also if the role has a schema of its name', async () => {
+  const [{ role }] = (await query(url, 'select current_user as role')) as [{ role: string }]
+  await query(url, `create schema "${role}"`)
+  expect(await migrate(url, 2)).toHaveLength(2)
+  await migrate(url)
+  expect(await query(url, `select from pg_tables where schemaname = '${role}'`)).toEqual([])
+})
+
 it('is not ended by a timeout that the database sets', async () => {
   await query(url, `alter database ${new URL(url).pathname.slice(1)} set statement_timeout = '20ms'`)
   // Each definition takes 30 ms.

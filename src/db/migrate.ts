@@ -102,11 +102,20 @@ const liftTimeouts = `
   select set_config(name, '0', false) from pg_settings
   where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
+/**
+ * A schema of the role's name would get the tables, and a backup has those of the schema `public`. Earlier versions made them there, and their
+ * migrations go on where the tables are.
+ */
+const choosePublic = `
+  select set_config('search_path', 'public', false)
+  where to_regclass('public.migrations') is null or to_regclass('public.organizations') is not null`
+
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
   const ran = await withConnection(url, async client => {
     await client.query(liftTimeouts)
+    await client.query(choosePublic)
     await dropViewsWithin(client)
     return runner({
       dbClient: client,

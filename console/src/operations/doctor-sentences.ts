@@ -95,6 +95,14 @@ export const doctorSentences: Sentences = {
     'Starten Sie die neuere Version von kith, die die Datenbank migriert hat.',
     'Avvia la versione più recente di kith, che ha migrato il database.',
   ],
+  'the tables of kith are not in the schema public, so a backup would have none of them': [
+    'Die Tabellen von kith sind nicht im Schema public, eine Sicherung enthielte also keine von ihnen',
+    'Le tabelle di kith non sono nello schema public, quindi un backup non ne conterrebbe nessuna',
+  ],
+  'Move them, as docs/backups.md describes (What a backup holds).': [
+    'Verschieben Sie sie, wie docs/backups.md beschreibt (What a backup holds).',
+    'Spostale, come descrive docs/backups.md (What a backup holds).',
+  ],
   'the role # may not create tables': ['Die Rolle # darf keine Tabellen anlegen', 'Il ruolo # non può creare tabelle'],
   'Run, as the owner of the database: grant usage, create on schema public to #': [
     'Führen Sie als Eigentümer der Datenbank aus: grant usage, create on schema public to #',

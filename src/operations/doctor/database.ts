@@ -179,6 +179,12 @@ export async function checkMigrations(db: Database): Promise<Found> {
       `the database has ${newer.join(', ')}, which this version does not know`,
       'Run the newer version of kith that migrated the database.',
     )
+  if (ran.length > 0 && !(await hasTable(db, 'public.organizations')))
+    return wrong(
+      'migrations',
+      'the tables of kith are not in the schema public, so a backup would have none of them',
+      'Move them, as docs/backups.md describes (What a backup holds).',
+    )
   const rights = await checkRights(db, pending.length > 0)
   if (rights.length > 0) return rights
   if (pending.length === 0) return ok('migrations', `the database has every migration, up to ${known.at(-1)}`)
