@@ -1,11 +1,14 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createClient } from '../src/auth/clients.ts'
+import { selfSigned } from '../test/support/certificate.ts'
 import { runInProcess } from '../test/support/command.ts'
 import { type Organization, useService } from '../test/support/service.ts'
 
@@ -86,6 +89,20 @@ describe('kith api', () => {
         /cannot be reached.* Start the service, or name its address with --url or KITH_URL/,
       ),
     })
+  })
+
+  it('says what to do if the certificate of the service is not trusted', async () => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    const cert = selfSigned(publicKey, privateKey)
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+    const server = createTlsServer({ cert, key }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
+    expect(await runInProcess(['people', 'count'], { KITH_URL: url, KITH_TOKEN: 't' })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/SELF_SIGNED.* NODE_EXTRA_CA_CERTS names a file with that of the issuer\./),
+    })
+    await once(server.close(), 'close')
   })
 
   it.each([

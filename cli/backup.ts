@@ -3,6 +3,7 @@ import { rename, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { Writable } from 'node:stream'
 import type pg from 'pg'
+import { orMissing } from '../src/db/missing-files.ts'
 import { keyFilePath, openMasterKeys } from '../src/keys-at-rest/key-file.ts'
 import { recordBackupSql } from '../src/operations/sql.ts'
 import { type Config, loadConfig } from '../src/process/config.ts'
@@ -113,10 +114,13 @@ type BackupFile = { file: string; path: string }
 
 /** Writes `<file>.partial`, and renames it once it is complete and synced. An incomplete backup never has the final name. */
 async function writeFile(config: Config, { file, path }: BackupFile, options: BackupOptions) {
+  const found = await orMissing(stat(resolve(path)))
+  if (found?.isDirectory())
+    throw new UsageError(`Give the name of a file: ${JSON.stringify(file)} is ${file === '' ? 'empty' : 'a folder'}.`)
   const partial = `${path}.partial`
   if (options.force) await rm(partial, { force: true })
   else {
-    if (await fileExists(path)) throw new Error(`${file} exists already. Use --force to replace it.`)
+    if (found) throw new Error(`${file} exists already. Use --force to replace it.`)
     if (await fileExists(partial))
       throw new Error(`${file}.partial exists: another backup is running or was killed. Use --force to remove it.`)
   }

@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { chmod, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -76,7 +76,7 @@ describe('kith doctor, on a server of its own', () => {
 
   it('reports pending and unknown migrations, and runs none', async () => {
     await query(database.url, `delete from migrations where name = '0006_ledger'`)
-    await expectWarning('migrations', /1 have not run: 0006_ledger/)
+    await expectWarning('migrations', /these are missing: 0006_ledger$/)
     expect(await query(database.url, `select from migrations where name = '0006_ledger'`)).toEqual([])
     await query(database.url, `insert into migrations (name, run_on) values ('9999_later', now())`)
     await expectWrong('migrations', /9999_later, which this version does not know/)
@@ -90,7 +90,7 @@ describe('kith doctor, on a server of its own', () => {
     expect(await query(database.url, 'select from signing_keys')).toEqual([])
     await runInProcess(['migrate'], environment)
     await query(database.url, `update signing_keys set created_at = created_at - interval '400 days'`)
-    await expectWarning('keys', /400 days old/)
+    await expectWarning('keys', /days since the signing key was made: 400/)
   })
 
   it('warns of a last backup that is older than two days', async () => {
@@ -257,4 +257,23 @@ describe('kith doctor, on a server of its own', () => {
   it('refuses unknown options', async () => {
     expect(await runInProcess(['doctor', '--thoroughly'], environment)).toMatchObject({ code: 2, stdout: '' })
   })
+})
+
+it('does not take a data folder that it cannot look into, or whose link leads nowhere, for one without data', async () => {
+  const folder = await makeFolder()
+  const [file, linked] = [join(folder, 'file'), join(folder, 'linked')]
+  await writeFile(file, '')
+  await mkdir(linked)
+  await symlink('/nowhere', join(linked, 'postgresql'))
+  for (const [dataDir, message] of [
+    [file, /^The data folder .* cannot be read \(ENOTDIR\)\. Run the command as the user of the service/],
+    [linked, /points to data that no longer exist/],
+  ] as const) {
+    const report = await doctor({ KITH_DATA_DIR: dataDir })
+    expect(findingsOf(report, 'database')).toMatchObject([
+      { verdict: 'wrong', message: expect.stringMatching(message) },
+    ])
+    const backup = await runInProcess(['backup', join(folder, 'kith.backup')], { KITH_DATA_DIR: dataDir })
+    expect(backup).toMatchObject({ code: 1, stderr: expect.stringMatching(message) })
+  }
 })

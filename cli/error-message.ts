@@ -9,5 +9,10 @@ export function errorMessage(error: unknown): string {
   if (error instanceof KithError && details.length > 0) return `${error.sentence} (${details.join('; ')})`
   if (error instanceof KithConnectionError && !error.wasSent)
     return `${error.message} Start the service, or name its address with --url or KITH_URL.`
+  if (error instanceof KithConnectionError && certificateCode.test(error.message))
+    return `${error.message} Its certificate is not for this name, or of an unknown issuer. NODE_EXTRA_CA_CERTS names a file with that of the issuer.`
   return persistentErrorMessage(error) ?? error.message
 }
+
+/** The codes of Node and OpenSSL for a certificate that a client does not accept. */
+const certificateCode = /\((\w*SELF_SIGNED\w*|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT\w+)\)/

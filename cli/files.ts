@@ -51,10 +51,13 @@ async function readOrNull(file: string): Promise<Buffer | null> {
   try {
     return await readFile(file)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    throw code === 'EISDIR' ? folderRefusal(file) : error
   }
 }
+
+const folderRefusal = (file: string) => new UsageError(`${file} is a folder. Give the name of a file.`)
 
 /** Whether a file begins with a text of ASCII. A file that cannot be read does not. */
 export async function beginsWith(path: string, text: string): Promise<boolean> {
@@ -64,11 +67,15 @@ export async function beginsWith(path: string, text: string): Promise<boolean> {
   return found?.buffer.toString('latin1') === text
 }
 
-/** Opens a file to read it. Throws an Error that names it if it does not exist or cannot be read. */
-export const openToRead = (file: string, path: string): Promise<FileHandle> =>
-  open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+/** Opens a file to read it. Throws an Error that names it if it does not exist, is a folder or cannot be read. */
+export async function openToRead(file: string, path: string): Promise<FileHandle> {
+  const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
   })
+  if (!(await handle.stat()).isDirectory()) return handle
+  await handle.close()
+  throw folderRefusal(file)
+}
 
 /** Whether a file exists. */
 export const fileExists = (path: string): Promise<boolean> => stat(path).then(Boolean, () => false)

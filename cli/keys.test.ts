@@ -87,7 +87,7 @@ it('kith keys forget goes on after the loss of the master key: tokens and receip
 
 it('a file that is missing or has no key stops every command with a sentence that says what to do', async () => {
   for (const [content, message] of [
-    ['', 'has no master key. Write one with: openssl rand -base64 32'],
+    ['', 'has no master key. Put it back. If there has never been one, write it with: openssl rand -base64 32'],
     ['# a comment\nabc\n', 'is not a master key: 32 bytes in base64'],
   ]) {
     await writeFile(file, content!)

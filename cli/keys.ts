@@ -68,9 +68,13 @@ export function keysCommand(environment: NodeJS.ProcessEnv) {
         value: { master_key, wrapped, lost },
         messages: [
           ...linesOf(wrapped),
-          `The master key ${master_key} has wrapped ${wrappedRows} rows anew${lostRows > 0 ? '.' : ', and now wraps all keys and secrets.'}`,
+          `The master key ${master_key} has wrapped ${rowsText(wrappedRows)} anew${lostRows > 0 ? '.' : ', and now wraps all keys and secrets.'}`,
           ...(wrappedRows > 0 ? [`Backups made before need the older keys of ${path}. Keep a copy of them.`] : []),
-          ...(lostRows > 0 ? [`${lostRows} rows do not open, because their master key is not in ${path}:`] : []),
+          ...(lostRows > 0
+            ? [
+                `Their master key is not in ${path}, so ${lostRows === 1 ? '1 row does' : `${lostRows} rows do`} not open:`,
+              ]
+            : []),
           ...linesOf(lost),
         ],
       }
@@ -106,7 +110,7 @@ async function forgetLost({ db, config }: Session): Promise<Result> {
   const summary =
     rows === 0
       ? 'All keys and secrets open. Nothing was replaced.'
-      : `${rows} rows did not open and were replaced or deleted. docs/keys.md says what to do now.`
+      : `${rowsText(rows)} did not open, and what they held was replaced or deleted. docs/keys.md says what to do now.`
   const value = { master_key: masterKeysOf(db).wrappingId(), replaced: lost }
   return { value, messages: [...linesOf(lost), summary] }
 }
@@ -117,3 +121,5 @@ function throwNoFile(): never {
 
 const linesOf = (counts: Record<string, number>): string[] =>
   Object.entries(counts).map(([table, count]) => `${table}: ${count}`)
+
+const rowsText = (count: number) => `${count} ${count === 1 ? 'row' : 'rows'}`

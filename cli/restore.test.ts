@@ -100,6 +100,40 @@ describe('kith restore', { timeout: 90_000 }, () => {
   })
 })
 
+it('a backup has the same times, whatever the database sets for the text of dates', async () => {
+  const url = await newDatabase()
+  const { client } = await (await serveOn(url)).organization()
+  await client.people.create({ external_id: 'ada' })
+  const database = new URL(url).pathname.slice(1)
+  await query(url, `alter database ${database} set datestyle = 'German'`)
+  await query(url, `alter database ${database} set timezone = 'Asia/Tokyo'`)
+  const [file, target] = [newFile(), await emptyDatabase()]
+  expect((await kith(['backup', file], url)).code).toBe(0)
+  expect((await kith(['restore', file], target)).code).toBe(0)
+  const times = 'select sequence, extract(epoch from at) as at from changes order by sequence'
+  expect(await query(target, times)).toEqual(await query(url, times))
+})
+
+it('a backup refuses tables that are not in the schema public, and the doctor finds them', async () => {
+  const url = await newDatabase()
+  const [{ role }] = (await query(url, 'select current_user as role')) as [{ role: string }]
+  await query(url, `alter schema public rename to "${role}"; create schema public`)
+  await query(url, `alter table "${role}".migrations set schema public`)
+  expect(await kith(['backup', newFile()], url)).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^The tables of kith are not in the schema public/),
+  })
+  const { code, stdout } = await kith(['doctor'], url)
+  expect([code, stdout]).toEqual([
+    1,
+    expect.stringMatching(/wrong {4}migrations +the tables of kith are not in the schema/),
+  ])
+  // The statements of docs/backups.md.
+  await query(url, `alter schema public rename to public_before; alter schema "${role}" rename to public`)
+  await query(url, 'alter table public_before.migrations set schema public')
+  expect((await kith(['backup', newFile()], url)).code).toBe(0)
+})
+
 it('a backup file is not created if there is nothing to back up', async () => {
   const nothing = await kith(['backup', newFile()], await emptyDatabase())
   expect(nothing).toMatchObject({
@@ -111,4 +145,22 @@ it('a backup file is not created if there is nothing to back up', async () => {
   const none = await runInProcess(['backup', newFile()], { KITH_DATA_DIR: dataDir }, ground.folder)
   expect(none).toMatchObject({ code: 1, stderr: expect.stringMatching(/^There is nothing to back up/) })
   expect(await readdir(ground.folder)).not.toContain('none')
+})
+
+it('a folder, and an empty name, are refused before anything is read', async () => {
+  const target = await emptyDatabase()
+  for (const words of [
+    ['backup', ground.folder],
+    ['backup', ground.folder, '--force'],
+    ['backup', ''],
+  ])
+    expect(await kith(words, target)).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^Give the name of a file: ".*" is (a folder|empty)\.$/m),
+    })
+  for (const word of ['restore', 'verify'])
+    expect(await kith([word, ground.folder], target)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`${ground.folder} is a folder. Give the name of a file.`),
+    })
 })

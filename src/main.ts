@@ -2,6 +2,7 @@ import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { isatty } from 'node:tty'
 import { AccessLog } from './accesses/access-log.ts'
 import { accessFollower } from './accesses/follower.ts'
 import { type Authenticator, createAuthenticator } from './auth/authenticator.ts'
@@ -98,7 +99,10 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     return stopped
   }
   const limitMs = cluster.isWorker ? shutdownMs - workerShutdownMs : shutdownMs
-  const shutdown = installShutdown({ logger, skip: config.tls ? ['SIGHUP'] : [], limitMs, stop })
+  // Without a terminal, SIGHUP is a reload (`systemctl reload`). It ends no service, also if there are no TLS files to read again.
+  const isReload = config.tls !== undefined || !isatty(0)
+  if (!config.tls && isReload) process.on('SIGHUP', () => logger.info('SIGHUP: there are no TLS files to read again'))
+  const shutdown = installShutdown({ logger, skip: isReload ? ['SIGHUP'] : [], limitMs, stop })
   if (cluster.isWorker) followStarter(shutdown)
   try {
     const parts = { config, logger, closing, stopping: stopping.signal }

@@ -25,9 +25,10 @@ const sequences = `
 
 // Values are written and read as text. These settings make the text independent of the settings of the server and the role.
 // Timeouts that are set for a role or a database would abort a long COPY. Only PostgreSQL 17 and newer have
-// `transaction_timeout`.
+// `transaction_timeout`. The view has DateStyle, IntervalStyle and TimeZone in mixed case.
 const settings = `
-  select set_config(name, $1::jsonb ->> name, false) from pg_settings where name in (select jsonb_object_keys($1::jsonb))`
+  select set_config(name, $1::jsonb ->> lower(name), false) from pg_settings
+  where lower(name) in (select jsonb_object_keys($1::jsonb))`
 const sessionSettings = {
   statement_timeout: '0',
   lock_timeout: '0',

@@ -56,6 +56,11 @@ async function describe(client: pg.Client, version: string, tables: Table[]) {
   const migrations = await readMigrations(client)
   if (migrations.length === 0)
     throw new Error('There is nothing to back up: the database has no tables of kith. Check DATABASE_URL.')
+  if (!tables.some(({ name }) => name === 'organizations'))
+    throw new Error(
+      'The tables of kith are not in the schema public, and a backup would have none of them. Move them, as docs/backups.md describes ' +
+        '(What a backup holds).',
+    )
   // This version could not restore such a backup.
   throwIfOfBeta(migrations)
   const { rows } = await client.query(

@@ -1,7 +1,8 @@
+import { lstat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { type Database, openDatabase } from '../../src/db/db.ts'
+import { orMissing } from '../../src/db/missing-files.ts'
 import type { Config } from '../../src/process/config.ts'
-import { fileExists } from '../files.ts'
 import { withServer } from '../session.ts'
 
 const statementTimeoutMs = 10_000
@@ -18,5 +19,16 @@ export async function withStorage<T>(config: Config, work: (db: Database) => Pro
   })
 }
 
-/** Whether the data folder holds an embedded PostgreSQL, running or stopped. */
-export const hasData = ({ dataDir }: Config): Promise<boolean> => fileExists(join(resolve(dataDir), 'postgresql'))
+/**
+ * Whether the data folder holds an embedded PostgreSQL, running or stopped. A link to data that no longer exist counts, because a start
+ * does not replace it. Throws an Error if this user cannot look into the folder.
+ */
+export const hasData = async ({ dataDir }: Config): Promise<boolean> => {
+  const folder = resolve(dataDir)
+  const found = await orMissing(lstat(join(folder, 'postgresql'))).catch(({ code }: NodeJS.ErrnoException) => {
+    throw new Error(
+      `The data folder ${folder} cannot be read (${code}). Run the command as the user of the service, or correct KITH_DATA_DIR.`,
+    )
+  })
+  return found !== undefined
+}

@@ -151,6 +151,17 @@ describe('unusable data: a start fails with one sentence and changes nothing', (
     )
   })
 
+  it('if the file with the password is not that of the data, and leaves no server behind', async () => {
+    await ground.fill()
+    const service = await ground.start('serve')
+    await stop(service)
+    await writeFile(join(service.dataDir, 'password'), 'another\n')
+    await expect(ground.start('command')).rejects.toThrow(
+      /^EmbeddedError: .* refuses the password in .*\/password\. Put the file back/,
+    )
+    expect(await serverPid(service.dataDir)).toBeUndefined()
+  })
+
   it('if the data folder is a file', async () => {
     await writeFile(ground.dataDir, '')
     await expect(ground.start('serve')).rejects.toThrow(/^EmbeddedError: The data folder .* cannot be used/)

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto'
 import { readdir } from 'node:fs/promises'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { runInProcess } from '../../test/support/command.ts'
 import { createTestDatabase } from '../../test/support/database.ts'
 import { query } from '../../test/support/embedded-service.ts'
+import type { Finding } from '../operations/doctor/finding.ts'
 import { migrate, requireMigrated } from './migrate.ts'
 
 let url: string
@@ -49,6 +52,25 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect(await migrate(url)).toEqual(await files())
 })
 
+it('makes the tables in the schema public, also if the role has a schema of its name', async () => {
+  const [{ role }] = (await query(url, 'select current_user as role')) as [{ role: string }]
+  await query(url, `create schema "${role}"`)
+  expect(await migrate(url, 2)).toHaveLength(2)
+  await migrate(url)
+  expect(await query(url, `select from pg_tables where schemaname = '${role}'`)).toEqual([])
+})
+
+it('is not ended by a timeout that the database sets', async () => {
+  await query(url, `alter database ${new URL(url).pathname.slice(1)} set statement_timeout = '20ms'`)
+  // Each definition takes 30 ms.
+  await query(
+    url,
+    `create function slow() returns event_trigger language plpgsql as $$ begin perform pg_sleep(0.03); end $$`,
+  )
+  await query(url, 'create event trigger slow_down on ddl_command_end execute function slow()')
+  expect(await migrate(url, 1)).toHaveLength(1)
+})
+
 it('runs the pending migrations in one transaction', async () => {
   expect(await migrate(url, 3)).toEqual((await files()).slice(0, 3))
   const first = await tables()
@@ -82,4 +104,30 @@ it('refuses a database of an earlier beta in one sentence that says how to carry
       /^An earlier beta of kith made the database, [^.]*kith export[^.]*empty database or data folder[^.]*kith import[^.]* docs\/scale\.md describes\.$/,
     )
   expect(await tables()).toEqual(before)
+})
+
+it('says which right the role lacks, as the doctor does', async () => {
+  const role = `powerless_${randomUUID().slice(0, 8)}`
+  // As PostgreSQL 15 and newer make a schema public: everybody may use it, and the owner of the database creates in it.
+  await query(url, `create role ${role} login password 'powerless'; grant usage on schema public to ${role}`)
+  const asRole = new URL(url)
+  asRole.username = role
+  asRole.password = 'powerless'
+  const doctor = async () => {
+    const { code, stdout } = await runInProcess(['doctor', '--json'], { DATABASE_URL: asRole.href })
+    const findings: Finding[] = JSON.parse(stdout).findings
+    return [code, findings.find(({ check }) => check === 'migrations')?.message]
+  }
+  try {
+    const grant = `grant usage, create on schema public to ${role}`
+    await expect(migrate(asRole.href)).rejects.toThrow(
+      `The role ${role} may not create tables. Run, as the owner of the database: ${grant}`,
+    )
+    expect(await doctor()).toEqual([1, `the role ${role} may not create tables`])
+    await migrate(url)
+    await query(url, `grant select on all tables in schema public to ${role}`)
+    expect(await doctor()).toEqual([1, `the role ${role} may not write the tables of kith`])
+  } finally {
+    await query(url, `drop owned by ${role}; drop role ${role}`)
+  }
 })

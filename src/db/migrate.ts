@@ -38,7 +38,8 @@ export function throwIfOfBeta(ran: string[]): void {
  * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward only: plain
  * SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes servers that start
  * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, if a beta
- * made it, or if migrations are pending and the server is read-only.
+ * made it, or if migrations are pending and the server is read-only, or its role may not
+ * create tables.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   if ((await findMissing(url, runNewer)).length === 0) return []
@@ -46,9 +47,8 @@ export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Pr
     return await runMigrations(url, count)
   } catch (cause) {
     // The error of the migration runner has no code.
-    if (!(await isReadOnly(url).catch(() => false))) throw cause
-    const message =
-      'The database is read-only (a standby), and its tables are not at this version. Migrate the primary first.'
+    const message = await explainRefusal(url).catch(() => undefined)
+    if (message === undefined) throw cause
     throw new Error(message, { cause })
   }
 }
@@ -82,16 +82,40 @@ export async function requireMigrated(url: string): Promise<void> {
     )
 }
 
-const isReadOnly = (url: string): Promise<boolean> =>
+/** The reason why no migration can run in a database, if it is one. */
+const explainRefusal = (url: string): Promise<string | undefined> =>
   withConnection(url, async client => {
-    const { rows } = await client.query(`select current_setting('transaction_read_only')::boolean as read_only`)
-    return rows[0].read_only
+    const { rows } = await client.query(
+      `select current_setting('transaction_read_only')::boolean as read_only, has_schema_privilege('public', 'create') as may_create,
+              quote_ident(current_user) as role`,
+    )
+    const { read_only, may_create, role } = rows[0]
+    if (read_only)
+      return 'The database is read-only (a standby), and its tables are not at this version. Migrate the primary first.'
+    if (!may_create)
+      return `The role ${role} may not create tables. Run, as the owner of the database: grant usage, create on schema public to ${role}`
+    return undefined
   })
+
+/** Timeouts that are set for a role or a database would abort a migration of large tables. Not every version has each. */
+const liftTimeouts = `
+  select set_config(name, '0', false) from pg_settings
+  where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
+
+/**
+ * A schema of the role's name would get the tables, and a backup has those of the schema `public`. Earlier versions made them there, and their
+ * migrations go on where the tables are.
+ */
+const choosePublic = `
+  select set_config('search_path', 'public', false)
+  where to_regclass('public.migrations') is null or to_regclass('public.organizations') is not null`
 
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
   const ran = await withConnection(url, async client => {
+    await client.query(liftTimeouts)
+    await client.query(choosePublic)
     await dropViewsWithin(client)
     return runner({
       dbClient: client,

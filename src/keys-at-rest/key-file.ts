@@ -43,7 +43,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
   })
 }
 
-const howToMake = 'Write one with: openssl rand -base64 32'
+const howToMake = 'Put it back. If there has never been one, write it with: openssl rand -base64 32'
 
 function readKeys(path: string, mayBeMissing: boolean): MasterKey[] {
   let text: string
@@ -52,7 +52,8 @@ function readKeys(path: string, mayBeMissing: boolean): MasterKey[] {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' && mayBeMissing) return []
-    throw new Error(`The file of the master key, ${path}, cannot be read (${code}). ${howToMake}`)
+    const advice = code === 'ENOENT' ? howToMake : 'Correct KITH_MASTER_KEY_FILE, or the rights of the file.'
+    throw new Error(`The file of the master key, ${path}, cannot be read (${code}). ${advice}`)
   }
   const lines = text.split('\n').map(line => line.trim())
   const keys = lines.flatMap((line, index) => {

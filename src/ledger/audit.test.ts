@@ -192,7 +192,7 @@ describe('the audit of a ledger of 1,100 answers', { timeout: 120_000 }, () => {
       `insert into consent_history select (jsonb_populate_record(h, '{"version": 99}')).* from consent_history h ${answerOf(9).replaceAll('e.', 'e.').replace('where organization_id', 'where h.organization_id')} returning person_id`,
       [shop.id],
     )
-    expect(messagesOf(await audit(shop))).toEqual(['1 answers of the consent history belong to no change.'])
+    expect(messagesOf(await audit(shop))).toEqual(['The consent history has answers that belong to no change: 1.'])
     await service.sql('delete from consent_history where organization_id = $1 and person_id = $2 and version = 99', [
       shop.id,
       row!.person_id,

@@ -202,7 +202,7 @@ class Audit {
       this.#reportUnsealed(position + 1)
     } while (this.#after < position)
     const strays = answers - waiting - this.#answers
-    if (strays > 0) this.#report('answer', `${strays} answers of the consent history belong to no change.`)
+    if (strays > 0) this.#report('answer', `The consent history has answers that belong to no change: ${strays}.`)
   }
 
   /** Checks the entries of one tile of the lowest level, and goes on with the hashes that the tile above agrees with. */

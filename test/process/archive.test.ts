@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -272,6 +272,24 @@ describe('the start of a service with an archive', { timeout: 400_000 }, () => {
     expect(noBucket).toMatchObject({ code: 1, output: expect.stringContaining('the bucket nowhere does not exist') })
     const noFolder = await startOf({ KITH_ARCHIVE: join(await makeFolder(), 'unmounted') })
     expect(noFolder).toMatchObject({ code: 1, output: expect.stringContaining('does not exist: make it, or mount') })
+    const file = join(await makeFolder(), 'file')
+    await writeFile(file, '')
+    const noneEither = await startOf({ KITH_ARCHIVE: file })
+    expect(noneEither).toMatchObject({ code: 1, output: expect.stringContaining('does not exist: make it, or mount') })
+    const list = await kithOf({ KITH_ARCHIVE: file }, 'archive', 'list')
+    expect(list).toMatchObject({ code: 1, stderr: expect.stringContaining('does not exist: make it, or mount') })
+  })
+
+  it('does not call an archive back that is away until the stop', async () => {
+    const place = await makeFolderPlace()
+    const { kith } = await serve({ ...place.environment, KITH_DATA_DIR: await makeDataFolder() })
+    await hasBase(place)
+    const folder = place.environment.KITH_ARCHIVE!
+    await rename(folder, `${folder}-away`)
+    expect(await terminate(kith)).toBe(0)
+    await rename(`${folder}-away`, folder)
+    expect(kith.output.stdout).toContain('the archive is not up to date')
+    expect(kith.output.stdout).not.toContain('the archive is back')
   })
 
   it('refuses the archive of other data, and of another data folder', async () => {

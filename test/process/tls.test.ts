@@ -111,6 +111,15 @@ it('reloads the certificate at SIGHUP for new connections only, and keeps the ol
   expect(await terminate(kith)).toBe(0)
 })
 
+it('goes on at SIGHUP if it has no TLS files, as after a reload of its unit', async () => {
+  const kith = launch({ DATABASE_URL: database.url })
+  const address = await kith.ready
+  kith.child.kill('SIGHUP')
+  await expect.poll(() => kith.output.stdout).toContain('there are no TLS files to read again')
+  expect((await fetch(`${address}/healthz`)).status).toBe(200)
+  expect(await terminate(kith)).toBe(0)
+})
+
 it('reloads the certificate in every worker at SIGHUP, and reports when the current one ends', async () => {
   const [first, second] = [makePair(2), makePair(200)]
   const endOf = ({ certificate }: Pair) => new X509Certificate(certificate).validToDate.getTime() / 1_000

@@ -263,6 +263,7 @@ const globalStatements = [
   'read_clock',
   'read_oldest_transaction',
   'read_migrations',
+  'read_rights',
   'read_server',
   'read_index_sample',
 ]

@@ -95,11 +95,35 @@ export const doctorSentences: Sentences = {
     'Starten Sie die neuere Version von kith, die die Datenbank migriert hat.',
     'Avvia la versione più recente di kith, che ha migrato il database.',
   ],
+  'the tables of kith are not in the schema public, so a backup would have none of them': [
+    'Die Tabellen von kith sind nicht im Schema public, eine Sicherung enthielte also keine von ihnen',
+    'Le tabelle di kith non sono nello schema public, quindi un backup non ne conterrebbe nessuna',
+  ],
+  'Move them, as docs/backups.md describes (What a backup holds).': [
+    'Verschieben Sie sie, wie docs/backups.md beschreibt (What a backup holds).',
+    'Spostale, come descrive docs/backups.md (What a backup holds).',
+  ],
+  'the role # may not create tables': ['Die Rolle # darf keine Tabellen anlegen', 'Il ruolo # non può creare tabelle'],
+  'Run, as the owner of the database: grant usage, create on schema public to #': [
+    'Führen Sie als Eigentümer der Datenbank aus: grant usage, create on schema public to #',
+    'Esegui come proprietario del database: grant usage, create on schema public to #',
+  ],
+  'the role # may not write the tables of kith': [
+    'Die Rolle # darf in die Tabellen von kith nicht schreiben',
+    'Il ruolo # non può scrivere nelle tabelle di kith',
+  ],
+  'Set DATABASE_URL to the role that owns the tables.': [
+    'Nennen Sie in DATABASE_URL die Rolle, der die Tabellen gehören.',
+    'Indica in DATABASE_URL il ruolo a cui appartengono le tabelle.',
+  ],
   'the database has every migration, up to #': [
     'Die Datenbank hat alle Migrationen, bis #',
     'Il database ha tutte le migrazioni, fino a #',
   ],
-  '# have not run: #': ['# sind nicht gelaufen: #', '# non sono state eseguite: #'],
+  'not all have run, and these are missing: #': [
+    'Nicht alle sind gelaufen, und diese fehlen: #',
+    'Non tutte sono state eseguite, e mancano queste: #',
+  ],
   'Run kith migrate. The start of the service runs them too.': [
     'Führen Sie kith migrate aus. Auch der Start des Dienstes holt sie nach.',
     'Esegui kith migrate. Lo fa anche l’avvio del servizio.',
@@ -109,9 +133,9 @@ export const doctorSentences: Sentences = {
     'Führen Sie kith migrate aus. Auch der erste Start des Dienstes legt einen an.',
     'Esegui kith migrate. Anche il primo avvio del servizio ne crea una.',
   ],
-  'the signing key is # days old, and # older keys verify tokens': [
-    'Der Schlüssel, der unterschreibt, ist # Tage alt, und # ältere prüfen noch Token',
-    'La chiave che firma ha # giorni, e # più vecchie verificano ancora i token',
+  'days since the signing key was made: #, older keys that verify tokens: #': [
+    'Alter des Schlüssels, der unterschreibt, in Tagen: #, ältere, die noch Token prüfen: #',
+    'Età in giorni della chiave che firma: #, chiavi più vecchie che verificano ancora i token: #',
   ],
   'Run kith keys rotate. Tokens in use stay valid.': [
     'Führen Sie kith keys rotate aus. Token, die benutzt werden, bleiben gültig.',
@@ -121,9 +145,9 @@ export const doctorSentences: Sentences = {
     'Der Hauptschlüssel # verschließt alle Schlüssel und Geheimnisse',
     'La chiave principale # protegge tutte le chiavi e i segreti',
   ],
-  '# keys and secrets do not open, because their master key is missing': [
-    '# Schlüssel und Geheimnisse lassen sich nicht öffnen, weil ihr Hauptschlüssel fehlt',
-    '# chiavi e segreti non si aprono, perché manca la loro chiave principale',
+  'keys and secrets that do not open, because their master key is missing: #': [
+    'Schlüssel und Geheimnisse, die sich nicht öffnen lassen, weil ihr Hauptschlüssel fehlt: #',
+    'Chiavi e segreti che non si aprono, perché manca la loro chiave principale: #',
   ],
   'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).': [
     'Schreiben Sie ihn in die Datei des Hauptschlüssels. Ist er verloren, führen Sie kith keys forget aus (docs/keys.md).',
@@ -137,9 +161,9 @@ export const doctorSentences: Sentences = {
     'Setzen Sie KITH_MASTER_KEY_FILE, wie docs/keys.md beschreibt.',
     'Imposta KITH_MASTER_KEY_FILE, come descrive docs/keys.md.',
   ],
-  '# keys and secrets are not wrapped by the first master key': [
-    '# Schlüssel und Geheimnisse sind nicht mit dem ersten Hauptschlüssel verschlossen',
-    '# chiavi e segreti non sono protetti dalla prima chiave principale',
+  'keys and secrets that the first master key does not wrap: #': [
+    'Schlüssel und Geheimnisse, die nicht mit dem ersten Hauptschlüssel verschlossen sind: #',
+    'Chiavi e segreti che la prima chiave principale non protegge: #',
   ],
   'Run kith keys rewrap. The next start of the service does the same.': [
     'Führen Sie kith keys rewrap aus. Der nächste Start des Dienstes tut dasselbe.',
@@ -218,9 +242,9 @@ export const doctorSentences: Sentences = {
     'Schalten Sie auf der Seite des Attributs den Index aus und wieder ein: Das füllt ihn neu.',
     'Nella pagina dell’attributo disattiva l’indice e riattivalo: così viene riempito di nuovo.',
   ],
-  '# values of # indexes are those of their rows': [
-    '# Werte von # Indizes sind die ihrer Zeilen',
-    '# valori di # indici sono quelli delle loro righe',
+  'the values of a sample are those of their rows (indexes: #, values: #)': [
+    'Die Werte einer Stichprobe sind die ihrer Zeilen (Indizes: #, Werte: #)',
+    'I valori di un campione sono quelli delle loro righe (indici: #, valori: #)',
   ],
   'no webhook fails': ['Kein Webhook scheitert', 'Tutti i webhook funzionano'],
   '# has delivered nothing since #': ['# hat nichts zugestellt seit #', '# non ha consegnato nulla da #'],

@@ -111,6 +111,8 @@ class Archiving {
     try {
       if (this.#lastTurnMs < (this.#finishAtMs ?? performance.now() - seconds * 1_000)) await this.#turn()
       else if (this.#progress) await this.#confirm(this.#progress)
+      // After `finish` has given up, a step that does nothing succeeds.
+      if (this.#finishAtMs === Number.NEGATIVE_INFINITY) return
       if (this.#problem !== '') log('the archive is back')
       this.#problem = ''
     } catch (error) {

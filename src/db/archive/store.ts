@@ -28,14 +28,20 @@ export const openStore = (address: ArchiveAddress): Store =>
   'folder' in address ? openFolder(address.folder) : openBucket(address)
 
 function openFolder(folder: string): Store {
+  /** The folder itself is not made: on an unmounted disk, the archive would be on the disk of the data, and seem to be empty. */
+  async function requireFolder() {
+    if (!(await orMissing(stat(folder)))?.isDirectory())
+      throw new ArchiveRefusal(`the folder ${folder} does not exist: make it, or mount its disk`)
+  }
   return {
     label: folder,
-    read: name => orMissing(readFile(join(folder, name))),
+    async read(name) {
+      await requireFolder()
+      return orMissing(readFile(join(folder, name)))
+    },
     async write(name, bytes) {
+      await requireFolder()
       const path = join(folder, name)
-      // The folder itself is not made: on an unmounted disk, the archive would be on the disk of the data.
-      if (!(await orMissing(stat(folder)))?.isDirectory())
-        throw new ArchiveRefusal(`the folder ${folder} does not exist: make it, or mount its disk`)
       await makeFolders(folder, dirname(name))
       const partial = join(dirname(path), `.${randomBytes(6).toString('hex')}.partial`)
       try {
@@ -51,6 +57,7 @@ function openFolder(folder: string): Store {
       }
     },
     async list(below) {
+      await requireFolder()
       const reading = readdir(join(folder, below), { recursive: true, withFileTypes: true })
       return ((await orMissing(reading)) ?? [])
         .filter(entry => entry.isFile())

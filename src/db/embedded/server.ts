@@ -94,10 +94,18 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
   return (await commandLine(pid)).includes(`postgres -D ${join(cluster.path, 'data')} -c `)
 }
 
-/** Connects to the server once. Resolves with the error message, or with undefined on success. */
+/**
+ * Connects to the server once. Resolves with the error message, or with undefined on success. Throws {@link EmbeddedError} for a wrong
+ * password, because waiting does not mend it.
+ */
 const probe = (cluster: Cluster, { socketDir }: Server): Promise<string | undefined> =>
   withConnection(serverUrl(cluster, socketDir, 'postgres'), async () => undefined).catch(
-    (error: Error) => error.message,
+    ({ code, message }: NodeJS.ErrnoException) => {
+      if (code !== '28P01') return message
+      throw new EmbeddedError(
+        `The embedded PostgreSQL in ${cluster.path} refuses the password in ${join(cluster.path, 'password')}. Put the file back that belongs to these data.`,
+      )
+    },
   )
 
 /**
@@ -158,6 +166,8 @@ async function launch(cluster: Cluster, stalePid: number | undefined, signal?: A
   try {
     return await waitUntilReady(cluster, { pid: child.pid ?? 0, socketDir }, ended, signal)
   } catch (error) {
+    // Nothing else may keep this process running until the server has ended.
+    child.ref()
     child.kill('SIGINT')
     await ended
     throw error

@@ -18,6 +18,7 @@ import {
   readMigrationsSql,
   readMissingTermsSql,
   readOldestTransactionSql,
+  readRightsSql,
   readServerSql,
   readTermSampleSql,
   readValueSampleSql,
@@ -178,12 +179,37 @@ export async function checkMigrations(db: Database): Promise<Found> {
       `the database has ${newer.join(', ')}, which this version does not know`,
       'Run the newer version of kith that migrated the database.',
     )
+  if (ran.length > 0 && !(await hasTable(db, 'public.organizations')))
+    return wrong(
+      'migrations',
+      'the tables of kith are not in the schema public, so a backup would have none of them',
+      'Move them, as docs/backups.md describes (What a backup holds).',
+    )
+  const rights = await checkRights(db, pending.length > 0)
+  if (rights.length > 0) return rights
   if (pending.length === 0) return ok('migrations', `the database has every migration, up to ${known.at(-1)}`)
   return warning(
     'migrations',
-    `${pending.length} have not run: ${pending.join(', ')}`,
+    `not all have run, and these are missing: ${pending.join(', ')}`,
     'Run kith migrate. The start of the service runs them too.',
   )
+}
+
+/** Checks that the role may run migrations, if there are some to run, and write. */
+async function checkRights(db: Database, migrates: boolean): Promise<Finding[]> {
+  type Rights = { role: string; may_create: boolean; may_write: boolean }
+  const [{ role, may_create, may_write }] = (await db.query<Rights>(readRightsSql, [])) as [Rights]
+  if (migrates && !may_create)
+    return [
+      wrong(
+        'migrations',
+        `the role ${role} may not create tables`,
+        `Run, as the owner of the database: grant usage, create on schema public to ${role}`,
+      ),
+    ]
+  if (may_write) return []
+  const advice = 'Set DATABASE_URL to the role that owns the tables.'
+  return [wrong('migrations', `the role ${role} may not write the tables of kith`, advice)]
 }
 
 const dayMs = 86_400_000
@@ -200,7 +226,7 @@ export async function checkKeys(db: Database): Promise<Found> {
       'Run kith migrate. The first start of the service creates one too.',
     )
   const ageDays = Math.floor((Date.now() - Date.parse(signing.created_at)) / dayMs)
-  const message = `the signing key is ${ageDays} days old, and ${keys.length - 1} older keys verify tokens`
+  const message = `days since the signing key was made: ${ageDays}, older keys that verify tokens: ${keys.length - 1}`
   if (ageDays > rotateDays) return warning('keys', message, 'Run kith keys rotate. Tokens in use stay valid.')
   return ok('keys', message)
 }
@@ -329,5 +355,10 @@ export async function checkIndexes(db: Database): Promise<Found> {
   }
   return findings.length > 0
     ? findings
-    : [ok('indexes', `${compared} values of ${indexes.length} indexes are those of their rows`)]
+    : [
+        ok(
+          'indexes',
+          `the values of a sample are those of their rows (indexes: ${indexes.length}, values: ${compared})`,
+        ),
+      ]
 }

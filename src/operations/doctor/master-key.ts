@@ -19,7 +19,7 @@ export async function checkMasterKey(db: Database, config: Config): Promise<Foun
   if (missing > 0)
     return wrong(
       check,
-      `${missing} keys and secrets do not open, because their master key is missing`,
+      `keys and secrets that do not open, because their master key is missing: ${missing}`,
       'Put it into the file of the master key. If it is lost, run kith keys forget (docs/keys.md).',
     )
   if (path === undefined)
@@ -28,7 +28,7 @@ export async function checkMasterKey(db: Database, config: Config): Promise<Foun
       'there is no master key: who reads the database or a backup can sign tokens, links and deliveries',
       'Set KITH_MASTER_KEY_FILE, as docs/keys.md describes.',
     )
-  const message = `${older} keys and secrets are not wrapped by the first master key`
+  const message = `keys and secrets that the first master key does not wrap: ${older}`
   return [
     older > 0
       ? warning(check, message, 'Run kith keys rewrap. The next start of the service does the same.')

@@ -48,6 +48,15 @@ export const readArchiverSql = statement(
 
 export const findTableSql = statement('find_table', `select to_regclass($1) is not null as present`)
 
+/** What the role may do. A database without tables of kith has none that it may not write. */
+export const readRightsSql = statement(
+  'read_rights',
+  `select quote_ident(current_user) as role, has_schema_privilege('public', 'create') as may_create,
+          coalesce((select bool_and(has_table_privilege(t.id::oid, p.name))
+                      from to_regclass('public.entities') as t(id), unnest('{select,insert,update,delete}'::text[]) as p(name)
+                     where t.id is not null), true) as may_write`,
+)
+
 export const readMigrationsSql = statement('read_migrations', 'select name from migrations order by id')
 
 /** Any twenty ready indexes of attributes. The values of relationships are links. */
