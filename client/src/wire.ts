@@ -3756,7 +3756,7 @@ export type Webhook = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys: string[] | null
   description: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3801,7 +3801,7 @@ export type WebhookBody = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys?: string[] | null
   description?: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3867,7 +3867,7 @@ export type WebhookPatch = {
   events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys?: string[] | null
   description?: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3932,7 +3932,7 @@ export type WebhookWithSecret = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys: string[] | null
   description: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */

@@ -3258,7 +3258,7 @@ class Webhook(TypedDict):
     stacks: list[str] | None
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: list[str] | None
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: str | None
     payload: Literal["full", "ids"]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3300,7 +3300,7 @@ class WebhookBody(TypedDict):
     stacks: NotRequired[list[str] | None]
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: NotRequired[list[str] | None]
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: NotRequired[str | None]
     payload: NotRequired[Literal["full", "ids"]]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3359,7 +3359,7 @@ class WebhookPatch(TypedDict):
     stacks: NotRequired[list[str] | None]
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: NotRequired[list[str] | None]
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: NotRequired[str | None]
     payload: NotRequired[Literal["full", "ids"]]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3417,7 +3417,7 @@ class WebhookWithSecret(TypedDict):
     stacks: list[str] | None
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: list[str] | None
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: str | None
     payload: Literal["full", "ids"]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
