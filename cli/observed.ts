@@ -45,7 +45,7 @@ export function observedCommand(environment: NodeJS.ProcessEnv) {
       const { fits, misfits, misfit_types, examples } = value
       const summary = dryRun ? 'Nothing has changed.' : `Declared ${key} of ${owner}.`
       const lines = [
-        `${summary} ${fits} stored values fit, ${misfits} do not.`,
+        `${summary} Stored values that fit: ${fits}, that do not: ${misfits}.`,
         ...(misfits > 0 ? [`  types of those that do not: ${countsText(misfit_types)}`] : []),
         ...(examples.length > 0 ? [`  for example in: ${examples.join(', ')}`] : []),
       ]

@@ -126,9 +126,11 @@ describe('kith observed', () => {
     const declare = ['observed', 'declare', 'people', 'shoe', '--type']
     const preview = await output(...declare, 'text', '--dry-run')
     expect(preview).toMatch(
-      /^Nothing has changed\. 0 stored values fit, 1 do not\.\n {2}types of those that do not: number 1\n/,
+      /^Nothing has changed\. Stored values that fit: 0, that do not: 1\.\n {2}types of those that do not: number 1\n/,
     )
-    expect(await output(...declare, 'number')).toBe('Declared shoe of people. 1 stored values fit, 0 do not.\n')
+    expect(await output(...declare, 'number')).toBe(
+      'Declared shoe of people. Stored values that fit: 1, that do not: 0.\n',
+    )
     expect((await kith(...declare, 'number')).code).toBe(1)
     const left = (await output('observed', 'list', 'people', '--format', 'ndjson')).trimEnd().split('\n')
     expect(left.map(line => JSON.parse(line).key)).toEqual(['nickname'])
