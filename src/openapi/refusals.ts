@@ -23,6 +23,7 @@ const idempotencyKeyCodes: CodesByStatus = { 409: ['invalid_parameter'], 422: ['
 const openRouteCodes: CodesByStatus = {
   431: ['invalid_parameter'],
   500: ['operation_failed'],
+  503: ['operation_failed'],
   504: ['operation_failed'],
 }
 
