@@ -278,7 +278,9 @@ function summaryOf(job: Job, outcome: Outcome, seconds: number): string[] {
     ),
     ...job.counts.lines(id => job.typeKeys.get(id)!),
     ...(job.leftOut.length > 0 ? [leftOutHint(job.leftOut)] : []),
-    ...(leftOut > 0 ? [`Skipped ${formatCount(leftOut)} placeholders: the links to them create them again.`] : []),
+    ...(leftOut > 0
+      ? [`Skipped ${formatCount(leftOut)} ${leftOut === 1 ? 'placeholder' : 'placeholders'}, which links create again.`]
+      : []),
     ...refusedHints(outcome.state, refused),
     ...(warnings > 0 ? [warningsHint(warnings)] : []),
     ...(options.match && job.earlier.count > 0

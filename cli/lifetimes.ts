@@ -88,7 +88,7 @@ export function retentionRuleCommand(environment: NodeJS.ProcessEnv) {
     .yes()
     .atService(previewScope, async ({ retentionRules }, rule, options) => {
       const { count, daily_limit } = await retentionRules.preview(idOf(rule))
-      const concerned = `It concerns ${count} people today, at most ${daily_limit} of them a day.`
+      const concerned = `It concerns ${count} ${count === 1 ? 'person' : 'people'} today, at most ${daily_limit} of them a day.`
       await confirm(options, `Turn the rule on? ${concerned}`)
       const value = await retentionRules.patch(idOf(rule), { active: true })
       return { value, messages: [`The rule ${value.key} is on.`] }
@@ -119,7 +119,9 @@ export function retentionRuleCommand(environment: NodeJS.ProcessEnv) {
     .atService(previewScope, async (client, rule) => {
       const value = await client.retentionRules.preview(idOf(rule))
       const { count, held, daily_limit, would_pause, items } = value
-      const messages = [`${count} people today, at most ${daily_limit} a day; ${held} more are held.`]
+      const messages = [
+        `${count} ${count === 1 ? 'person' : 'people'} today, at most ${daily_limit} a day; ${held} more are held.`,
+      ]
       if (would_pause) messages.push('The rule would stop itself: this is more than a tenth of all people in a day.')
       const lines = items.map(({ id, external_id, entered_at }) => `${external_id ?? id}\tsince ${entered_at}`)
       return { value, lines, messages }

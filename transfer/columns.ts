@@ -189,16 +189,21 @@ export class UnknownColumns extends Error {
   readonly fields: string
 
   constructor(names: readonly string[], fieldTargets: Map<string, Target>) {
-    const [subject, predicate] = names.length > 1 ? ['The columns', 'are not fields'] : ['The column', 'is not a field']
     const fields = listOfFields(fieldTargets)
     super(
-      `${subject} ${names.map(name => JSON.stringify(name)).join(', ')} ${predicate}. Map a column with --map ` +
+      `${noFields(names)} Map a column with --map ` +
         'column=field, import all of them as attribute values with --attributes rest, or ignore one with --ignore column. ' +
         fields,
     )
     this.names = names
     this.fields = fields
   }
+}
+
+/** The sentence that columns are no fields. */
+export function noFields(names: readonly string[]): string {
+  const named = names.map(name => JSON.stringify(name)).join(', ')
+  return names.length > 1 ? `The columns ${named} are not fields.` : `The column ${named} is not a field.`
 }
 
 const listOfFields = (fieldTargets: Map<string, Target>) =>

@@ -3770,7 +3770,7 @@ export type Webhook = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys: string[] | null
   description: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3815,7 +3815,7 @@ export type WebhookBody = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys?: string[] | null
   description?: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3881,7 +3881,7 @@ export type WebhookPatch = {
   events?: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks?: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys?: string[] | null
   description?: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */
@@ -3946,7 +3946,7 @@ export type WebhookWithSecret = {
   events: WebhookEventName[]
   /** Only the records of these stacks. Null means all. Other subjects are not limited. */
   stacks: string[] | null
-  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all. */
+  /** Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all. */
   keys: string[] | null
   description: string | null
   /** `full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full. */

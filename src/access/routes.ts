@@ -189,7 +189,10 @@ function accountRoutes(): Route[] {
       answer: invitedAccount,
       successes: { 201: 'Created.' },
       showsSecret: true,
-      handle: async call => ({ status: 201, data: await createApiAccount(call) }),
+      handle: async call => {
+        const data = await createApiAccount(call)
+        return { status: 201, data, headers: { Location: `${path}/${data.id}` } }
+      },
     }),
     route<AccountPatch>({
       method: 'PATCH',

@@ -154,7 +154,7 @@ export const readingTools: Tool[] = [
       const isCut = (data as Groups).groups.length === limit
       return {
         ...found(data, 'groups'),
-        ...(isCut && { note: `These are the first ${limit} groups. There may be more.` }),
+        ...(isCut && { note: `There may be more groups: size limits them to ${limit}.` }),
       }
     },
   },

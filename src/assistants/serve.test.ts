@@ -62,8 +62,24 @@ describe('/mcp', () => {
     const deep = `${'{"$not":'.repeat(5_000)}{}${'}'.repeat(5_000)}`
     const params = `{"name":"count","arguments":{"owner":"people","filter":${deep}}}`
     const answered = await post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`)
-    expect(answered.status).toBeLessThan(500)
-    expect(await answered.text()).toMatch(/"isError":true|"error"/)
+    expect(answered.status).toBe(400)
+    expect(await answered.text()).toMatch(/"error"/)
+  })
+
+  it('refuses a value that would be stored otherwise than it was sent, and several messages', async () => {
+    const callOf = (values: string) =>
+      `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create","arguments":{"owner":"people","values":${values}}}}`
+    const path = '/params/arguments/values/attribute_values/total'
+    for (const [message, where] of [
+      [callOf('{"attribute_values":{"total":0.1234567890123456789}}'), path],
+      [callOf('{"attribute_values":{"total":1e400}}'), path],
+      [callOf('{"first_name":"Ada","first_name":"Bob"}'), '/params/arguments/values/first_name'],
+      ['[]', ''],
+    ] as const) {
+      const answered = await post(message)
+      const refused = (await answered.json()) as { details: { path: string }[] }
+      expect([answered.status, refused.details.map(({ path }) => path)]).toEqual([400, [where]])
+    }
   })
 })
 

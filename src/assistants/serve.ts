@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { parseJson } from '../http/input/json.ts'
 import { authorizationsOf } from '../http/pipeline/authenticate.ts'
 import type { Exchange } from '../http/pipeline/exchange.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Caller } from '../route/caller.ts'
-import { type Detail, refuse } from '../values/errors.ts'
+import { type Detail, Fault, refuse } from '../values/errors.ts'
 import { parseWithAllDigits } from '../values/parse-json.ts'
 import { type Api, ApiRefusal, type ApiRequest } from './api.ts'
 import { createConfirmations } from './confirmations.ts'
@@ -25,6 +26,7 @@ type Assistant = Awaited<ReturnType<typeof loadAssistant>>
  */
 export function serveAssistants(router: Router, services: Services, connect: (address: string) => Duplex): void {
   const { config, authenticator, rateLimiter } = services
+  const { jsonDepth } = config.limits
   const origins = new Set([...config.corsOrigins, ...(config.publicUrl ? [new URL(config.publicUrl).origin] : [])])
   let loading: Promise<Assistant> | undefined
 
@@ -70,23 +72,27 @@ export function serveAssistants(router: Router, services: Services, connect: (ad
         // An assistant learns of new definitions by describe_schema, so there is nothing to listen to.
         maxSubscriptions: 0,
       })
-      const response = await handler.fetch(toRequest(exchange, body), messageIn(body))
+      const response = await handler.fetch(toRequest(exchange, body), messageIn(body, jsonDepth))
       const type = response.headers.get('Content-Type') ?? 'application/json'
       exchange.send(response.status, await response.text(), type)
     },
   })
 }
 
-/** The message of a body, parsed. Throws a Fault for several at once, which would be many tools for one read. The SDK answers what is no JSON. */
-function messageIn(body: Buffer | undefined): { parsedBody?: unknown } {
-  let parsedBody: unknown
+/** The levels of a message around the values of a write. */
+const envelopeDepth = 3
+
+/**
+ * The message of a body, parsed as the body of any request: JSON.parse would round numbers, and one message may not have several. Throws a Fault.
+ * The SDK answers what is no JSON.
+ */
+function messageIn(body: Buffer | undefined, jsonDepth: number): { parsedBody?: unknown } {
   try {
-    parsedBody = JSON.parse(String(body))
-  } catch {
-    return {}
+    return { parsedBody: parseJson(body ?? Buffer.alloc(0), { jsonDepth: jsonDepth + envelopeDepth }) }
+  } catch (error) {
+    if (error instanceof Fault && error.refusal.code === 'failed_binding_json') return {}
+    throw error
   }
-  if (Array.isArray(parsedBody)) refuse('invalid_parameter', 'Send one message at a time.')
-  return { parsedBody }
 }
 
 const asksToWrite = ({ url }: Exchange) => new URLSearchParams(url.split('?')[1]).get('write') === 'true'

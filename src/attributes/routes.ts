@@ -66,7 +66,7 @@ export function attributeRoutes(limits: Pick<Limits, 'batchBytes'>): Route[] {
       bodyBytes: limits.batchBytes,
       handle: async call => {
         const items = await createAttributes(definitionCallOf(call), call.body.items)
-        return { status: 201, data: { items } }
+        return { status: 201, data: { items }, headers: { Location: path } }
       },
     }),
     route({

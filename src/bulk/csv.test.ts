@@ -102,7 +102,8 @@ describe('an import of CSV', () => {
   })
 
   it.each([
-    ['an unknown column', '', 'external_id,nmae\nx,y\n', 'The columns "nmae" are not fields.'],
+    ['an unknown column', '', 'external_id,nmae\nx,y\n', 'The column "nmae" is not a field. Rename or remove'],
+    ['two unknown columns', '', 'nmae,mial\nx,y\n', 'The columns "nmae", "mial" are not fields. Rename or remove'],
     [
       'a column twice',
       '',

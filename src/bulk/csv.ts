@@ -1,5 +1,5 @@
 import type { Static } from 'typebox'
-import { columnsOf, targetsOf, UnknownColumns } from '../../transfer/columns.ts'
+import { columnsOf, noFields, targetsOf, UnknownColumns } from '../../transfer/columns.ts'
 import { csvItems, settingsOf, textOf } from '../../transfer/csv.ts'
 import type { ImportItem } from '../../transfer/item.ts'
 import { EncodingError, toUtf8 } from '../../transfer/pieces.ts'
@@ -83,9 +83,8 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
 /** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
 function throwExplained(error: unknown): never {
   if (error instanceof UnknownColumns) {
-    const named = error.names.slice(0, maxNamed).map(name => JSON.stringify(name))
-    const advice = 'Rename or remove them, or import them as texts with attributes=rest.'
-    refuse('invalid_parameter', `The columns ${named.join(', ')} are not fields. ${advice} ${error.fields}`)
+    const advice = 'Rename or remove such columns, or import them as texts with attributes=rest.'
+    refuse('invalid_parameter', `${noFields(error.names.slice(0, maxNamed))} ${advice} ${error.fields}`)
   }
   const isOfBody = error instanceof EncodingError || (error instanceof Error && error.constructor === Error)
   if (!isOfBody) throw error

@@ -260,6 +260,23 @@ describe('a request for a decision', () => {
     expect([reply.status, reply.body.details?.map(detail => detail.path)]).toEqual([400, [path]])
   })
 
+  it('has a sentence as the message of a refused value, like other requests', async () => {
+    const purpose = { consent_type_id: 99, channel: 'email' }
+    const requests: [string, object][] = [
+      ['/v1/people/ada/contactable', purpose],
+      ['/v1/consents/statistics', { ...purpose, interval: 'day' }],
+      ['/v1/people/bulk', { change: { op: 'delete' } }],
+      ['/v1/people/search', { text: 'a '.repeat(20) }],
+      ['/v1/people/upsert', { external_id: 'ada', match: ['email', 'email'] }],
+      ['/v1/people/batch', { operations: [{ op: 'create' }], atomic: true }],
+    ]
+    await create('ada')
+    for (const [path, body] of requests) {
+      const { status, body: refused } = await send('POST', path, body)
+      expect([path, status, refused.message]).toEqual([path, 400, expect.stringMatching(/^[A-Z].*\.$/)])
+    }
+  })
+
   it('names the wrong external identifier, and takes no time for many people', async () => {
     const many = { external_ids: ['ada', 'a\u0007b'], consent_type_id: 1, channel: 'email' }
     const pathsFor = async (body: object) =>

@@ -150,7 +150,10 @@ export function deliverabilityRoutes(): Route[] {
       answer: source,
       successes: { 201: 'Created.' },
       refusals: { 409: 'duplicate_entry' },
-      handle: async call => ({ status: 201, data: await createSource(call.context, recordCallOf(call), call.body) }),
+      handle: async call => {
+        const data = await createSource(call.context, recordCallOf(call), call.body)
+        return { status: 201, data, headers: { Location: `${sourcesPath}/${data.key}` } }
+      },
     }),
     route({
       method: 'GET',

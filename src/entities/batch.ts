@@ -8,7 +8,7 @@ import { ifMatchMessage, readIfMatch } from '../route/entity-tag.ts'
 import { accessOf, requireWritable } from '../route/field-rights.ts'
 import { listResult } from '../route/list-result.ts'
 import type { HandlerResult } from '../route/result.ts'
-import { createRefusal, createValueRefusal, Fault, pointer, type Refusal, refuse } from '../values/errors.ts'
+import { createRefusal, Fault, invalidValues, pointer, type Refusal, refuse } from '../values/errors.ts'
 import { flag, Type, text, uuid } from '../values/json-schema.ts'
 import type { EntityKind } from './entity-kind.ts'
 import { dryRunToJson, withMemory } from './handlers.ts'
@@ -256,7 +256,11 @@ function withOperationPath(refusal: Refusal, index: number): Refusal {
 }
 
 function buildRefusalAt(index: number, field: string, message: string): { refusal: Refusal } {
-  return { refusal: createValueRefusal(pointer('operations', index, field), message) }
+  return {
+    refusal: createRefusal('invalid_parameter', invalidValues, {
+      details: [{ path: pointer('operations', index, field), message }],
+    }),
+  }
 }
 
 const statuses = { created: 201, updated: 200, unchanged: 200, deleted: 200, restored: 200 } as const

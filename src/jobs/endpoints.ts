@@ -28,6 +28,7 @@ export function bulkEndpoints(kind: EntityKind): Route[] {
       answer: Type.Union([job, jobPreview]),
       example: { answer: exampleJob },
       successes: { 200: 'What the job would do.', 202: 'The job has begun.' },
+      successHeaders: { Location: 'The path of the job that has begun.' },
       refusals: { 409: 'invalid_parameter' },
       securityEvent: ({ change }) => ((change as BulkBody['change']).op === 'erase' ? 'erasure' : undefined),
       handle: call => changeMany(kind, call as BatchCall<BulkBody>),

@@ -18,11 +18,12 @@ const pipelineCodes: CodesByStatus = {
   503: ['operation_failed'],
   504: ['operation_failed'],
 }
-const bodyCodes: CodesByStatus = { 400: ['failed_binding_json', 'invalid_json'], 413: ['invalid_parameter'] }
+const bodyCodes: CodesByStatus = { 400: ['failed_binding_json', 'invalid_json'] }
 const idempotencyKeyCodes: CodesByStatus = { 409: ['invalid_parameter'], 422: ['invalid_parameter'] }
 const openRouteCodes: CodesByStatus = {
   431: ['invalid_parameter'],
   500: ['operation_failed'],
+  503: ['operation_failed'],
   504: ['operation_failed'],
 }
 
@@ -30,7 +31,7 @@ const openRouteCodes: CodesByStatus = {
 export function errorCodesOf(row: Route): Map<number, ErrorCode[]> {
   const parts: CodesByStatus[] = [pipelineCodes]
   if (row.body) parts.push(bodyCodes)
-  if (row.method === 'DELETE') parts.push({ 413: ['invalid_parameter'] })
+  if (row.method !== 'GET' && !row.line) parts.push({ 413: ['invalid_parameter'] })
   if (honorsIdempotencyKey(row)) parts.push(idempotencyKeyCodes)
   if (Object.keys(row.params ?? {}).length > 0) parts.push({ 404: ['not_found'] })
   if (row.versioned && row.method !== 'GET') parts.push({ 412: ['invalid_parameter'] })
@@ -81,10 +82,13 @@ const meanings: Record<number, string> = {
 
 /** The headers of an error response besides X-Request-Id, by status. */
 const headers: Record<number, string | string[]> = {
+  400: 'Idempotency-Replayed',
   401: 'WWW-Authenticate',
   403: 'WWW-Authenticate',
+  404: 'Idempotency-Replayed',
   405: 'Allow',
-  409: 'Retry-After',
+  409: ['Retry-After', 'Idempotency-Replayed'],
+  412: 'Idempotency-Replayed',
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
   503: 'Retry-After',
 }

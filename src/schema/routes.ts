@@ -39,7 +39,8 @@ export function schemaRoutes(): Route[] {
         'of the person erases it. Whoever may write records may create the stack, whose definition is fixed. See docs/data-model.md.',
       tag: 'Stacks',
       answer: stack,
-      successes: { 201: 'Created.' },
+      successes: { 201: 'Created.', 200: 'The stack exists.' },
+      successHeaders: { Location: 'The path of the stack.' },
       refusals: { 409: 'duplicate_entry' },
       handle: async call => {
         const { notes, isNew } = await ensureNotes(definitionCallOf(call))

@@ -183,12 +183,7 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
   const definitions = await currentDefinitions(context, signal)
   const found = keys.map(key => definitions.segments.find(segment => segment.key === key))
   const unknown = found.indexOf(undefined)
-  if (unknown !== -1)
-    throwValueRefusal(
-      pointer('segment', unknown),
-      'is not the key of a segment',
-      'The query has invalid values. See details.',
-    )
+  if (unknown !== -1) throwValueRefusal(pointer('segment', unknown), 'is not the key of a segment')
   const segments = found as Segment[]
   const ids = [...new Set(segments.map(({ id }) => id))].sort((a, b) => a - b)
   const scopes = new Set(

@@ -192,9 +192,10 @@ describe('a change', () => {
     const wanted: [object, string[]][] = [
       [{ events: ['person.updated'] }, ['city', 'email', 'consent']],
       [{ events: ['record.*'] }, ['order', 'company']],
-      [{ events: ['record.*', 'person.created'], stacks: ['orders'] }, ['person', 'order']],
-      [{ events: ['person.*'], keys: ['attribute_values.city'] }, ['city']],
-      [{ events: ['person.*'], keys: ['email', 'consents'] }, ['email', 'consent']],
+      [{ events: ['record.*', 'person.created'], stacks: ['orders'] }, ['person', 'order', 'other']],
+      [{ events: ['person.*'], keys: ['attribute_values.city'] }, ['city', 'erasure']],
+      [{ events: ['person.*'], keys: ['email', 'consents'] }, ['email', 'consent', 'erasure']],
+      [{ events: ['person.updated'], keys: ['email'] }, ['email']],
       [{ events: ['consent.*'] }, ['consent']],
       [{ events: ['consent.created'] }, []],
       [{ events: ['stack.created', 'attribute.*'] }, ['stack', 'attribute']],
@@ -222,6 +223,8 @@ describe('a change', () => {
     await write('company', 'POST', '/v1/stacks/companies', { external_id: 'acme' })
     await write('stack', 'POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
     await write('attribute', 'POST', '/v1/schema/attributes', { key: 'total', owner: 'orders', type: 'number' })
+    await write('other', 'POST', '/v1/people', { external_id: 'bob', email: 'bob@example.com' })
+    await write('erasure', 'POST', '/v1/people/bob/erase', { reason: 'request', records: 'keep' })
     await deliver()
     for (const [index, [, expected]] of wanted.entries()) {
       const items = (await deliveries('', index + 1)) as { sequence: number }[]

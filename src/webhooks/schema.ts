@@ -41,7 +41,8 @@ const keys = nullable(
   Type.Array(text(), {
     minItems: 1,
     maxItems: 100,
-    description: 'Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all.',
+    description:
+      'Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all.',
   }),
 )
 const description = nullable(Type.String({ maxLength: 2_000 }))

@@ -128,7 +128,8 @@ const subject = `case when c.subject <> 'entity' then c.subject when c.stack_id 
 
 /**
  * $2: after this number, $3: up to this number, $4: subjects with their operations, as `person.update`, $5: operations of consent
- * events, $6: keys of stacks or null, $7: fields or null, $8: keys of attributes. Returns the matching changes in order.
+ * events, $6: keys of stacks or null, $7: fields or null, $8: keys of attributes. An erasure touches every field. Returns the
+ * matching changes in order.
  */
 export const matchChangesSql = statement(
   'match_changes',
@@ -139,7 +140,7 @@ export const matchChangesSql = statement(
        or (c.stack_id = 0 and c.operation = any($5::text[]) and (c.before ? 'consents' or c.after ? 'consents')))
      and ($6::text[] is null or c.stack_id is null or c.stack_id = 0
        or c.stack_id in (select s.id from stacks s where s.organization_id = $1 and s.key = any($6)))
-     and ($7::text[] is null or c.before ?| $7 or c.after ?| $7
+     and ($7::text[] is null or c.operation = 'erase' or c.before ?| $7 or c.after ?| $7
        or c.before->'attribute_values' ?| $8::text[] or c.after->'attribute_values' ?| $8 or exists (
          select from jsonb_object_keys(c.links) as l(id) join attributes a on a.organization_id = $1 and a.id = l.id::integer
          where a.key = any($8)

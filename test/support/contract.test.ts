@@ -44,6 +44,14 @@ describe('the contract check', () => {
     expect(() => check({ method, path, status, body })).toThrow(message)
   })
 
+  it('rejects an undocumented header, and a creation without its Location', () => {
+    const deleted = { method: 'DELETE', path: '/v1/people/ada', status: 200, body: { status: 'Success', data: true } }
+    check({ ...deleted, headers: new Headers({ 'X-Kith-Sequence': '1' }) })
+    expect(() => check({ ...deleted, headers: new Headers({ ETag: '"1"' }) })).toThrow('undocumented header ETag')
+    const created = { method: 'POST', path: '/v1/clients', status: 201, body: {}, headers: new Headers() }
+    expect(() => check(created)).toThrow('without the documented header Location')
+  })
+
   it('prefers a literal segment to a parameter, the last segment first', () => {
     const templates = ['/v1/people/{external_id}/related', '/v1/people/internal/{uuid}', '/v1/people/{external_id}']
     expect(templateOf(templates, '/v1/people/internal/related')).toBe('/v1/people/{external_id}/related')

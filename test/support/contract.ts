@@ -10,6 +10,7 @@ export type ReceivedResponse = {
   body: unknown
   /** The media type, if the response has several. The default is the first that is documented. */
   contentType?: string
+  headers?: Headers
 }
 
 /** Creates an Ajv with kith's formats and a document. References to the document's parts begin with `contract#/`. */
@@ -73,6 +74,7 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
     compiled ??= compileDocument(createDocument())
     const { document, ajv, validators } = compiled
     const pointer = schemaPointer(document, received)
+    checkHeaders(document, pointer, received)
     if (received.status === 304) return
     const validate = validators.get(pointer) ?? ajv.compile(schemaAt(document, pointer))
     validators.set(pointer, validate)
@@ -83,6 +85,30 @@ export function createContractCheck(createDocument: () => OpenApiDocument): (ans
       `${method} ${path} returned ${status} with a body that does not match the document: ${faults}\n${JSON.stringify(body)}`,
     )
   }
+}
+
+/**
+ * Throws an Error for an undocumented header, and for a missing Location. Whether other headers are sent depends on the request. The
+ * headers of rate limits, which every response may have, are documented at 429.
+ */
+function checkHeaders(
+  document: OpenApiDocument,
+  pointer: string,
+  { method, path, status, headers }: ReceivedResponse,
+): void {
+  const parts = pointer.slice(1, pointer.indexOf('/content')).split('/')
+  const response = parts.reduce<unknown>(
+    (value, part) => (value as Record<string, unknown> | undefined)?.[part.replaceAll('~1', '/').replaceAll('~0', '~')],
+    document,
+  ) as { headers?: object } | undefined
+  if (!headers || !response) return
+  const documented = ['RateLimit', 'RateLimit-Policy', ...Object.keys(response.headers ?? {})]
+  const undocumented = Object.keys(document.components.headers!).find(
+    name => headers.has(name) && !documented.includes(name),
+  )
+  if (undocumented) throw new Error(`${method} ${path} returned ${status} with the undocumented header ${undocumented}`)
+  if (status === 201 && documented.includes('Location') && !headers.has('Location'))
+    throw new Error(`${method} ${path} returned 201 without the documented header Location`)
 }
 
 /** A reference to a schema. That of an error response allows the codes of its examples only. */

@@ -54,6 +54,12 @@ def test_a_request_of_another_time_is_refused(age: int) -> None:
         verify_webhook(BODY, signed(SECRET, BODY, time.time() - age), SECRET)
 
 
+@pytest.mark.parametrize(("name", "value"), [("Webhook-Timestamp", "9" * 5_000), ("Webhook-Id", "\udcff")])
+def test_a_header_that_no_webhook_sends_is_refused_as_any_other(name: str, value: str) -> None:
+    with pytest.raises(WebhookVerificationError):
+        verify_webhook(BODY, signed(SECRET, BODY, time.time()) | {name: value}, SECRET)
+
+
 def test_what_the_package_standardwebhooks_signs_is_accepted() -> None:
     webhooks = pytest.importorskip("standardwebhooks.webhooks", reason="the package standardwebhooks is not installed")
     from datetime import datetime, timezone

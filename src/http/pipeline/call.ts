@@ -1,8 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { contextOf } from '../../db/context.ts'
 import type { Config } from '../../process/config.ts'
 import type { Call, Following, StreamState } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
+import type { Route } from '../../route/route.ts'
 import { Shown } from '../../route/shown.ts'
+import { throwValueRefusal } from '../../values/errors.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
 import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
@@ -57,6 +60,7 @@ function callOf(
   const { deadline, request } = exchange
   const { headers } = request
   const organization_id = caller.organization.id
+  if (endpoint.isWrite) refuseConditions(row.versioned, headers)
   if (isMember) bound.value.dry_run = true
   const preferences = readPreferences(headers['if-match'], headers.prefer as string | undefined)
   input?.validate(bound.value, bound.boundFrom)
@@ -95,6 +99,14 @@ function callOf(
 function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<Bound> {
   if (!input || (!row.body && raw.queryString === '')) return { value: {}, boundFrom: 'query', source: '' }
   return isLarge(raw) ? bindLarge(raw, input, input.limits) : bind(raw, input, input.limits)
+}
+
+/** Throws a Fault of 400 for a condition that the write would ignore: it would overwrite what its client wants to keep. */
+function refuseConditions(versioned: Route['versioned'], headers: IncomingHttpHeaders): void {
+  if (headers['if-none-match'] !== undefined)
+    throwValueRefusal('/If-None-Match', 'is for reads: POST creates, and answers 409 for an external_id that is taken')
+  if (!versioned && headers['if-match'] !== undefined)
+    throwValueRefusal('/If-Match', 'is for writes of one person or record: send this write without the header')
 }
 
 type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }

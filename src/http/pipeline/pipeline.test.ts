@@ -36,6 +36,37 @@ describe('an error', () => {
   })
 })
 
+describe('a condition', () => {
+  const stored = () => send('GET', '/v1/schema/settings').then(({ body }) => body.data.display_name)
+
+  it.each(['"1"', '*'])('that a write would ignore is refused: If-Match: %s', async tag => {
+    for (const [method, path, body] of [
+      ['PATCH', '/v1/schema/settings', { display_name: 'New' }],
+      ['POST', '/v1/people/batch', { operations: [{ op: 'delete', external_id: 'ada' }] }],
+    ] as const) {
+      const { status, body: refused } = await send(method, path, body, { 'If-Match': tag })
+      expect([status, refused.details?.[0]?.path]).toEqual([400, '/If-Match'])
+    }
+    expect([await stored(), (await send('GET', '/v1/people/ada')).status]).toEqual([null, 200])
+  })
+
+  it.each(['POST /v1/people/upsert', 'PUT /v1/people/ada', 'PATCH /v1/people/ada', 'POST /v1/people'])(
+    'of a cache is refused: If-None-Match at %s',
+    async request => {
+      const [method, path] = request.split(' ') as [string, string]
+      const body = { external_id: 'ada', first_name: 'New' }
+      const refused = await send(method, path, body, { 'If-None-Match': '*' })
+      expect([refused.status, refused.body.details?.[0]?.path]).toEqual([400, '/If-None-Match'])
+      expect(await readFirstName()).toBeNull()
+    },
+  )
+
+  it('of a read is honored, also of one by POST', async () => {
+    expect((await send('POST', '/v1/people/filter', { filter: {} }, { 'If-None-Match': '*' })).status).toBe(200)
+    expect((await send('GET', '/v1/people/ada', undefined, { 'If-None-Match': '*' })).status).toBe(304)
+  })
+})
+
 describe('binding', () => {
   it.each([
     'application/json',

@@ -3271,7 +3271,7 @@ class Webhook(TypedDict):
     stacks: list[str] | None
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: list[str] | None
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: str | None
     payload: Literal["full", "ids"]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3313,7 +3313,7 @@ class WebhookBody(TypedDict):
     stacks: NotRequired[list[str] | None]
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: NotRequired[list[str] | None]
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: NotRequired[str | None]
     payload: NotRequired[Literal["full", "ids"]]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3372,7 +3372,7 @@ class WebhookPatch(TypedDict):
     stacks: NotRequired[list[str] | None]
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: NotRequired[list[str] | None]
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: NotRequired[str | None]
     payload: NotRequired[Literal["full", "ids"]]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""
@@ -3430,7 +3430,7 @@ class WebhookWithSecret(TypedDict):
     stacks: list[str] | None
     """Only the records of these stacks. Null means all. Other subjects are not limited."""
     keys: list[str] | None
-    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. Null means all."""
+    """Only changes that touch one of these fields: `email`, or `attribute_values.city`. An erasure touches all. Null means all."""
     description: str | None
     payload: Literal["full", "ids"]
     """`full`: the whole change, as the feed shows it. `ids`: what changed, without values. The default is full."""

@@ -54,10 +54,12 @@ def verify_webhook(body: bytes | str, headers: Headers, secrets: str | Sequence[
     signatures = lower.get("webhook-signature")
     if not (identifier and timestamp and signatures):
         raise WebhookVerificationError("A header of Standard Webhooks is missing.")
-    if not (timestamp.isascii() and timestamp.isdigit()) or abs(time.time() - int(timestamp)) > TOLERANCE:
+    # A number of more than 4,300 digits is none for int().
+    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 16) or abs(time.time() - int(timestamp)) > TOLERANCE:
         raise WebhookVerificationError("webhook-timestamp is more than five minutes off.")
     content = body.encode() if isinstance(body, str) else body
-    message = f"{identifier}.{timestamp}.".encode() + content
+    # Some frameworks have bytes that are not UTF-8 as lone surrogates.
+    message = f"{identifier}.{timestamp}.".encode(errors="surrogateescape") + content
     if not any(_is_signed(message, signature, key) for signature in signatures.split(" ") for key in keys):
         raise WebhookVerificationError("No signature matches: the request is not from the webhook, or was changed.")
     return json.loads(content)
