@@ -226,6 +226,16 @@ describe('a role', () => {
     expect((await send('POST', '/v1/tokens', { ...request, role: 'nobody' })).body.details![0]!.path).toBe('/role')
     const reader = service.sender(await service.tokenFor(shop.key, 'access:write people:read', 'narrow'))
     expect((await reader('POST', '/v1/roles', { key: 'wide', scopes })).status).toBe(400)
+    for (const [patch, status] of [
+      [{ fields: null }, 400],
+      [{ scopes: ['people:read'] }, 200],
+      [{ fields: null, name: 'open' }, 200],
+      [{ state: 'archived' }, 200],
+    ] as const)
+      expect((await reader('PATCH', '/v1/roles/desk', patch)).status).toBe(status)
+    await send('PATCH', '/v1/roles/desk', { scopes })
+    expect((await reader('PATCH', '/v1/roles/desk', { state: 'active' })).status).toBe(400)
+    expect((await reader('PATCH', '/v1/roles/desk', { name: 'closed' })).status).toBe(200)
   })
 
   it('closes the events of a stream, which ends when the role is archived', async () => {
