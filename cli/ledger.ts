@@ -32,8 +32,8 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv) {
   ledger
     .add(
       'verify',
-      'Recomputes ledgers from the consent history and names what was changed: entries, salts, tiles or the checkpoint. Also names ' +
-        'answers that were never sealed. Changes nothing. Exits with 1 if anything was changed.',
+      'Recomputes ledgers from the consent history and names what was changed: entries, salts, tiles, the checkpoint, texts, or the ' +
+        'answers in force. Also names answers that were never sealed. Changes nothing. Exits with 1 if anything was changed.',
     )
     .examples('ledger verify --all', 'ledger verify --org acme --since checkpoint.txt')
     .org()

@@ -64,7 +64,7 @@ describe('a sign-in at the outside issuer', () => {
     const response = await signIn()
     expect([response.status, locationOf(response)]).toEqual([302, `${service.address}/console/`])
     expect(response.headers.getSetCookie()).toEqual([
-      'kith_sign_in=; Path=/console/oidc; Max-Age=0; HttpOnly; SameSite=Lax',
+      'kith_sign_in=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax',
       expect.stringMatching(/^kith_session=[^;]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/),
     ])
     const headers = { cookie: cookieOf(response) }
@@ -91,9 +91,7 @@ describe('a sign-in at the outside issuer', () => {
       redirect_uri: `${service.address}/console/oidc/callback`,
     })
     const cookie = started.headers.get('set-cookie')!
-    expect(cookie).toMatch(
-      /^kith_sign_in=[\w-]+\.[\w-]+\.[\w-]+; Path=\/console\/oidc; Max-Age=600; HttpOnly; SameSite=Lax$/,
-    )
+    expect(cookie).toMatch(/^kith_sign_in=[\w-]+\.[\w-]+\.[\w-]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/)
     expect(cookie).toContain(searchParams.get('state'))
     expect(cookie).toContain(searchParams.get('nonce'))
     expect(cookie).not.toContain(searchParams.get('code_challenge'))
@@ -143,6 +141,18 @@ describe('a sign-in at the outside issuer', () => {
     issuer.error = '"><script>'
     expect(problemOf(await signIn())).toEqual(refusedWith('failed'))
     expect(service.logs.join('')).not.toContain('<script>')
+  })
+
+  it.each(['cross-site', 'same-site'])('that a page of another host begins (%s) leads to the button', async site => {
+    const headers = { ...from, 'Sec-Fetch-Site': site }
+    const response = await fetch(`${service.address}/console/oidc/start`, { redirect: 'manual', headers })
+    expect([locationOf(response), cookiesOf(response)]).toEqual([`${service.address}/console/sign-in`, []])
+  })
+
+  it.each(['same-origin', 'none'])('begins from the page itself and from the address bar (%s)', async site => {
+    const headers = { ...from, 'Sec-Fetch-Site': site }
+    const response = await fetch(`${service.address}/console/oidc/start`, { redirect: 'manual', headers })
+    expect(new URL(locationOf(response)).origin).toBe(issuer.url)
   })
 
   it('is refused in another browser, with another state, and a second time', async () => {
@@ -241,7 +251,7 @@ describe('a service with KITH_PUBLIC_URL', () => {
     const { headers } = await openAs('example.org', `${other.address}/console/oidc/start`)
     const redirectUri = new URL(headers.location!).searchParams.get('redirect_uri')
     expect(redirectUri).toBe('https://example.org/contacts/console/oidc/callback')
-    expect(headers['set-cookie']).toEqual([expect.stringContaining('; Path=/contacts/console/oidc;')])
+    expect(headers['set-cookie']).toEqual([expect.stringMatching(/^__Host-kith_sign_in=.*; Path=\/;.*; Secure$/)])
   })
 
   it.each(['/console/', '/console/people', '/console/session', '/console/sign-in-methods'])(
@@ -259,7 +269,7 @@ describe('a service with KITH_PUBLIC_URL', () => {
     const identity = { name: 'Ada', scope: 'schema:read people:read', method: 'code' } as const
     const { token } = await startSession(other.db, { id, key }, identity)
     const statusFor = async (host: string, headers: Record<string, string>) =>
-      (await openAs(host, `${other.address}/v1/organization`, { cookie: `kith_session=${token}`, ...headers }))
+      (await openAs(host, `${other.address}/v1/organization`, { cookie: `__Host-kith_session=${token}`, ...headers }))
         .statusCode
     expect(await statusFor('example.org', { origin: 'https://example.org' })).toBe(200)
     expect(await statusFor('example.org', { 'sec-fetch-site': 'same-origin' })).toBe(200)

@@ -4,7 +4,7 @@ import {
   isEncrypted,
   ownOrigin,
   pendingCookie,
-  readPendingCookies,
+  readCookies,
   requirePublicHost,
   sessionCookie,
 } from '../http/input/browser.ts'
@@ -41,27 +41,25 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     new URL(`${config.publicUrl ?? ownOrigin(request, config)}${path}`)
 
   async function start(exchange: Exchange): Promise<void> {
+    // The issuer may answer without a question, so another site would sign its visitor in. The person presses the button instead.
+    const { 'sec-fetch-site': site = 'none' } = exchange.request.headers
+    if (site !== 'none' && site !== 'same-origin') return redirect(exchange, '../sign-in')
     const callbackUrl = urlOf(exchange, callbackPath)
     const { url, pending } = await issuer.begin(callbackUrl.href)
-    exchange.setCookie(pendingCookieFor(exchange, encodePending(pending), pendingSeconds))
+    const isSecure = isEncrypted(exchange.request, config)
+    exchange.setCookie(pendingCookie(encodePending(pending), { maxAgeSeconds: pendingSeconds, isSecure }))
     redirect(exchange, url)
-  }
-
-  /** The cookie of a sign-in that has begun, for its endpoints alone. A lifetime of 0 removes it from the browser. */
-  function pendingCookieFor(exchange: Exchange, value: string, maxAgeSeconds: number): string {
-    const { pathname } = urlOf(exchange, callbackPath)
-    const path = pathname.slice(0, pathname.lastIndexOf('/'))
-    return pendingCookie(value, { maxAgeSeconds, isSecure: isEncrypted(exchange.request, config), path })
   }
 
   async function finish(exchange: Exchange): Promise<void> {
     const { request, url, deadline } = exchange
     const callbackUrl = urlOf(exchange, callbackPath)
     callbackUrl.search = url.includes('?') ? url.slice(url.indexOf('?')) : ''
-    const pending = decodePending(readPendingCookies(request.headers.cookie))
+    const isSecure = isEncrypted(request, config)
+    const pending = decodePending(readCookies(request.headers.cookie, 'kith_sign_in', isSecure))
     if (!pending || callbackUrl.searchParams.get('state') !== pending.state) throw new IssuerRefusal('expired')
     // The issuer takes a code once, so the cookie ends with its use.
-    exchange.setCookie(pendingCookieFor(exchange, '', 0))
+    exchange.setCookie(pendingCookie('', { maxAgeSeconds: 0, isSecure }))
     const identity = await identify(exchange, callbackUrl, pending)
     const started = await startSessionAtIssuer(services.db, identity, deadline.signal)
     if (!started) throw new IssuerRefusal('no_access')
@@ -69,7 +67,6 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     const organization = started.organization.key
     exchange.organization = organization
     services.logger.info({ session: session.id, organization }, 'a session of the console began')
-    const isSecure = isEncrypted(request, config)
     exchange.setCookie(sessionCookie(token, { maxAgeSeconds: sessionSeconds, isSecure }))
     await recordSignIn(exchange, { event: 'sign_in', organization, subject: session.name, status: 302 })
     redirect(exchange, '../')

@@ -143,7 +143,7 @@ describe('a request that another site causes', () => {
 
 describe('the Origin of an older browser', () => {
   const from = (origin: string, headers: Record<string, string> = {}) =>
-    request({ cookie: session.cookie, Origin: origin, ...headers })
+    request({ cookie: `${session.cookie}; __Host-${session.cookie}`, Origin: origin, ...headers })
 
   it('is the scheme, host and port under which it reaches the service', async () => {
     const { host, port } = new URL(service.address)

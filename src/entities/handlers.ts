@@ -137,8 +137,8 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 
 function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
   const { operation, stack_id, match } = target
-  requireWritable(accessOf(call.caller, stack_id), call.body, { clearsRest: operation === 'put', match })
-  const { references, erased, handling, actor, request_id } = requestOf(call)
+  requireWritable(accessOf(call.caller, stack_id), call.body, { operation, match })
+  const { references, erased, handling, rights, actor, request_id } = requestOf(call)
   return newWrite({
     operation,
     stack_id,
@@ -150,6 +150,7 @@ function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget):
     references,
     erased,
     handling,
+    rights,
     mayRead: call.caller.scopes.has(kind.reads),
     // The response to an Idempotency-Key is stored in the same transaction, so it needs the whole entity.
     represent: target.represent && (call.keyed || call.context.db.outer ? 'whole' : true),

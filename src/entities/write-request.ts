@@ -3,6 +3,7 @@ import type { WriteKey } from '../idempotency/kept-responses.ts'
 import type { Author } from '../organizations/change-organization.ts'
 import type { StoredResponse } from '../route/call.ts'
 import type { IfMatch } from '../route/entity-tag.ts'
+import type { Rights } from '../route/field-rights.ts'
 import type { Detail, Refusal } from '../values/errors.ts'
 import type { Profile } from './entity-row.ts'
 import type { SerializedEntity } from './read/entity-reader.ts'
@@ -55,6 +56,8 @@ export type Write = {
   erased?: 'recreate' | undefined
   /** Refuses a write that would get a warning. */
   handling?: 'strict' | undefined
+  /** What the role of the writer opens. */
+  rights?: Rights['rights']
   /** Whether the writer may read the entities of the stack. A refusal then names the entity that has a unique value. */
   mayRead?: boolean | undefined
   /**
@@ -87,6 +90,7 @@ export const newWrite = (given: Given): Write => ({
   references: given.references ?? 'create',
   erased: given.erased,
   handling: given.handling,
+  rights: given.rights,
   mayRead: given.mayRead,
   represent: given.represent ?? false,
   keyed: given.keyed,
@@ -102,12 +106,13 @@ export const requestOf = ({
   request_id,
 }: {
   preferences: Pick<Write, 'references'> & { erased: 'recreate' | 'refuse'; handling: 'lenient' | 'strict' }
-  caller: { subject: string }
+  caller: { subject: string } & Rights
   request_id: string
-}): Author & Pick<Write, 'references' | 'erased' | 'handling'> => ({
+}): Author & Pick<Write, 'references' | 'erased' | 'handling' | 'rights'> => ({
   references,
   erased: erased === 'recreate' ? erased : undefined,
   handling: handling === 'strict' ? handling : undefined,
+  rights: caller.rights,
   actor: caller.subject,
   request_id,
 })

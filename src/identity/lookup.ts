@@ -13,6 +13,7 @@ import type { HandlerResult } from '../route/result.ts'
 import { pointer, refuse, refuseValues } from '../values/errors.ts'
 import { optionals, Type } from '../values/json-schema.ts'
 import { mobileKey, notANumber } from '../values/phone-numbers.ts'
+import { phoneColumns } from '../values/profile-fields.ts'
 
 /** Body of a look-up: one of email, phone and external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
@@ -48,7 +49,8 @@ export async function lookUpPeople(call: Call<LookupBody>): Promise<HandlerResul
   const { context, caller, signal } = call
   const { default_country } = await currentDefinitions(context, signal)
   const sought = soughtIn(call.body, default_country)
-  for (const name of Object.keys(call.body)) requireReadable(accessOf(caller, peopleStackId), name, pointer(name))
+  const names = sought.kind === 'mobile' ? phoneColumns : [sought.kind]
+  for (const name of names) requireReadable(accessOf(caller, peopleStackId), name, pointer(name))
   const projection = readableProjection(caller, peopleStackId)
   const position: Position = { direction: 'asc', size: maxPeople, projection }
   return answerPage(call, { stack_id: peopleStackId, position }, part => {

@@ -8,10 +8,10 @@ import { filterOptionsOf, warningOf } from '../queries/pages/handlers.ts'
 import { findToErase } from '../rights/erasure/erase-person.ts'
 import { readHeld, wasErased } from '../rights/holds/holds.ts'
 import type { BatchCall, Call } from '../route/call.ts'
-import { accessOf, requireWritable } from '../route/field-rights.ts'
+import { accessOf, requireOpen, requireWritable } from '../route/field-rights.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { createRefusal, Fault, type Refusal, refuse, throwValueRefusal } from '../values/errors.ts'
+import { createRefusal, Fault, pointer, type Refusal, refuse, throwValueRefusal } from '../values/errors.ts'
 import { isObjectId, isUuid, recordIdOf, uuidOfRecord } from '../values/formats.ts'
 import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery, RefusalsQuery } from './schema.ts'
 import { countSelected, readSelected } from './selection.ts'
@@ -84,7 +84,7 @@ function checkedBody({ body: { change }, caller, checkItem }: BatchCall<BulkBody
   try {
     const body = checkItem(change.body ?? {}) as EntityBody
     if (body.external_id !== undefined) throwValueRefusal('/external_id', 'cannot be the same for several')
-    requireWritable(accessOf(caller, stack_id), body, { clearsRest: change.op !== 'patch' })
+    requireWritable(accessOf(caller, stack_id), body, { operation: change.op })
     return body
   } catch (error) {
     if (!(error instanceof Fault)) throw error
@@ -219,6 +219,7 @@ export async function requireJob(
   const [row] = await db.query<JobRow>(readJobSql, [organization_id, id], signal)
   if (!row) return refuse('not_found', 'There is no such job.')
   if (row.stack_id !== peopleStackId) requireScope(caller, 'records:write')
+  requireOpen(caller, row.stack_id, pointer('job_id'))
   return row
 }
 
@@ -230,7 +231,8 @@ const defaultLimit = 50
 export async function listJobs({ context, body, caller, signal }: Call<JobsQuery>) {
   const { before = null, limit = defaultLimit } = body
   const { db, organization_id } = context
-  const values = [organization_id, before, limit + 1, caller.scopes.has('records:write')]
+  const open = caller.rights ? [...caller.rights.byStack.keys()] : null
+  const values = [organization_id, before, limit + 1, caller.scopes.has('records:write'), open]
   const rows = await db.query<JobRow>(listJobsSql, values, signal)
   const definitions = await cachedDefinitions(context, signal)
   return listPage(rows, limit, row => toJson(row, definitions))

@@ -25,11 +25,12 @@ export const readJobSql = statement(
   `select ${columns} from jobs j where j.organization_id = $1 and j.id = $2`,
 )
 
-/** $2: the id of a job, or null, $3: limit, $4: whether to list jobs of records too. Newest first, those before the one of $2. */
+/** $2: the id of a job, or null, $3: limit, $4: whether to list jobs of records too, $5: the stacks whose jobs to list; null: all. */
 export const listJobsSql = statement(
   'list_jobs',
   `select ${columns} from jobs j
-   where j.organization_id = $1 and ($4::boolean or j.stack_id = 0) and ($2::text is null or (j.started_at, j.id) < (
+   where j.organization_id = $1 and ($4::boolean or j.stack_id = 0) and ($5::integer[] is null or j.stack_id = any ($5))
+   and ($2::text is null or (j.started_at, j.id) < (
      select b.started_at, b.id from jobs b where b.organization_id = $1 and b.id = $2
    ))
    order by j.started_at desc, j.id desc limit $3`,

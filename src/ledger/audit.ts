@@ -14,7 +14,14 @@ import { type LedgerKey, listLedgerKeys } from './keys.ts'
 import type { AnswerPlace, StoredEntry } from './ledger.ts'
 import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 import { type Answer, entryOf, readAnswersBetween } from './seal.ts'
-import { beginAuditSql, readEntryRangeSql, readTilesSql } from './sql.ts'
+import {
+  beginAuditSql,
+  findForeignAddressAnswersSql,
+  findForeignAnswersSql,
+  findForeignTextsSql,
+  readEntryRangeSql,
+  readTilesSql,
+} from './sql.ts'
 import {
   type FullTile,
   fullTiles,
@@ -31,7 +38,8 @@ import {
 
 /** A part of the ledger that was changed after it was sealed. `message` is a sentence. */
 type Finding = {
-  kind: 'entry' | 'answer' | 'tile' | 'checkpoint'
+  /** The last two are no part of the ledger, and follow from it: texts, and the answers by which people are written to. */
+  kind: 'entry' | 'answer' | 'tile' | 'checkpoint' | 'text' | 'in_force'
   /** The index of an entry. */
   index?: number
   message: string
@@ -142,6 +150,7 @@ class Audit {
         await this.#checkPart(from, Math.min(size, from + entriesPerPart))
       await this.#checkRest()
       await this.#checkTop()
+      await this.#checkDerived()
     } catch (error) {
       if (!(error instanceof TooManyFindings)) throw error
       has_more = true
@@ -312,6 +321,25 @@ class Audit {
     await this.#checkCheckpoint(checkpoint ?? '')
   }
 
+  /** Checks what follows from the sealed answers: their texts, and the answers in force, by which people are written to. */
+  async #checkDerived(): Promise<void> {
+    const { db, organization_id } = this.#reading
+    const values = [organization_id, maxFindings + 1]
+    for (const { consent_type_id, version } of await db.query<FoundText>(findForeignTextsSql, values))
+      this.#report('text', `Text ${version} of consent type ${consent_type_id} was changed.`)
+    // Beside a history that was changed, these would only repeat it.
+    if (this.#findings.length > 0) return
+    const sayForeign = (whose: string, { consent_type_id, channel }: Omit<AnswerPlace, 'sequence'>) =>
+      this.#report(
+        'in_force',
+        `The answer ${whose} (consent type ${consent_type_id}, ${channel}) is not that of the history.`,
+      )
+    for (const found of await db.query<AnswerPlace & { person_id: string }>(findForeignAnswersSql, values))
+      sayForeign(`in force of person ${found.person_id}`, found)
+    for (const found of await db.query<AnswerPlace>(findForeignAddressAnswersSql, values))
+      sayForeign(`for an address of change ${found.sequence}`, found)
+  }
+
   async #checkCheckpoint(note: string): Promise<void> {
     const { size, organization } = this.#state
     const say = (message: string) => this.#report('checkpoint', message)
@@ -328,6 +356,8 @@ class Audit {
     }
   }
 }
+
+type FoundText = { consent_type_id: number; version: number }
 
 const keyOfAnswer = ({ sequence, consent_type_id, channel }: AnswerPlace) => `${sequence} ${consent_type_id} ${channel}`
 

@@ -309,4 +309,19 @@ describe('There is no receipt', () => {
     expect(status).toBe(500)
     expect(body.message).toMatch(/is not the one that the ledger sealed/)
   })
+
+  it('of an answer whose text was changed', async () => {
+    const other = await service.organization()
+    await other.send('POST', '/v1/schema/consent-types/1/texts', { language: 'en', text: 'Yes, please.' })
+    const consents = [{ consent_type_id: 1, channel: 'email', state: true, text_version: 1 }]
+    await other.send('POST', '/v1/people', { external_id: 'ada', consents })
+    await sealLedgers(service)
+    await service.sql(`update consent_texts set text = 'Yes, Please.' where organization_id = $1`, [other.id])
+    const { status, body } = await other.send('GET', '/v1/people/ada/consents/1/email/receipt')
+    expect([status, body.message]).toEqual([
+      500,
+      'The stored text is not the one whose hash the ledger sealed, so there is no receipt. An administrator finds the difference with ' +
+        'kith ledger verify.',
+    ])
+  })
 })

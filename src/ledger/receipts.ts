@@ -113,6 +113,12 @@ async function waitForEntry(context: Context, answer: AnswerPlace, signal: Signa
 
 const erasedMessage = 'The answer was erased. The ledger has only a hash of it, which tells nothing.'
 
+const throwChanged = (what: string): never =>
+  refuse(
+    'operation_failed',
+    `The stored ${what} the ledger sealed, so there is no receipt. An administrator finds the difference with kith ledger verify.`,
+  )
+
 type SealedAnswer = { originName: string; entry: LedgerEntry; sealed: StoredEntry }
 
 async function issueReceipt(
@@ -122,18 +128,15 @@ async function issueReceipt(
 ): Promise<Receipt> {
   const { index, salt, hash: sealedHash } = sealed
   if (salt === null) return refuse('invalid_parameter', erasedMessage, { status: 410 })
-  if (!leafData(salt, entry).equals(sealedHash))
-    return refuse(
-      'operation_failed',
-      'The stored answer is not the one that the ledger sealed, so there is no receipt of it. An administrator finds the ' +
-        'difference with kith ledger verify.',
-    )
+  if (!leafData(salt, entry).equals(sealedHash)) throwChanged('answer is not the one that')
   const [names, origin, signer, ledger] = await Promise.all([
     readNames(context, entry, signal),
     readOrigin(context, originName, signal),
     readLedgerSigner(context.db, signal),
     readStoredLedger(context, signal),
   ])
+  if (names.text && hash('sha256', names.text.text) !== entry.text_sha256)
+    throwChanged('text is not the one whose hash')
   const { hashes } = await proveInclusion(context, { ledger: ledger!, index }, signal)
   // The stored checkpoint may be older than the key. The current key signs the same tree, so that one key verifies all.
   const checkpoint = signCheckpoint(origin, new GrowingTree(ledger!.size, ledger!.edge), signer)

@@ -272,3 +272,47 @@ export const readEntryRangeSql = statement(
   `select ${entryColumns} from ledger_entries e
    where e.organization_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
 )
+
+/** $2: limit. The texts that do not have the hash which the answers to them have. */
+export const findForeignTextsSql = statement(
+  'find_foreign_texts',
+  `select t.consent_type_id, t.version from consent_texts t
+   where t.organization_id = $1 and t.sha256 <> sha256(convert_to(t.text, 'UTF8')) order by t.consent_type_id, t.version limit $2`,
+)
+
+/** Whether an answer h of the history has this state and time. */
+const isAnswer = (state: string, pending: string, at: string) =>
+  `not h.superseded and h.pending = ${pending} and (h.state and not h.pending) = ${state}
+       and case when h.undated or h.collected_at is null then h.at else h.collected_at end = ${at}`
+
+/** $2: limit. The answers in force of people that no answer of the history has made, and those of the history that no answer is in force for. */
+export const findForeignAnswersSql = statement(
+  'find_foreign_answers',
+  `select e.id as person_id, split_part(a.key, ':', 1)::integer as consent_type_id, split_part(a.key, ':', 2) as channel
+   from entities e cross join lateral jsonb_each(e.answers) a left join lateral (
+     select true as is_found from consent_history h
+     where h.organization_id = $1 and h.person_id = coalesce((a.value->>'person_id')::uuid, e.id)
+       and h.consent_type_id = split_part(a.key, ':', 1)::integer and h.channel = split_part(a.key, ':', 2)
+       and ${isAnswer("(a.value->>'state')::boolean", "coalesce((a.value->>'pending')::boolean, false)", "(a.value->>'answered_at')::timestamptz")}
+     limit 1
+   ) h on true
+   where e.organization_id = $1 and e.stack_id = 0 and h.is_found is null
+   union select h.person_id, h.consent_type_id, h.channel
+   from consent_history h join entities e on e.organization_id = $1 and e.stack_id = 0 and e.id = h.person_id
+   where h.organization_id = $1 and not h.superseded and not e.answers ? concat(h.consent_type_id, ':', h.channel)
+   order by 1, 2, 3 limit $2`,
+)
+
+/** $2: limit. The answers of addresses that no answer of the history has made. Who gave that of erased people is unknown. */
+export const findForeignAddressAnswersSql = statement(
+  'find_foreign_address_answers',
+  `select b.sequence, b.consent_type_id, b.channel from address_answers b left join lateral (
+     select true as is_found from changes c join consent_history h
+       on h.organization_id = $1 and h.person_id = c.entity_id and h.version = c.version
+     where c.organization_id = $1 and c.sequence = b.sequence and h.consent_type_id = b.consent_type_id and h.channel = b.channel
+       and h.state = b.state
+     limit 1
+   ) h on true
+   where b.organization_id = $1 and b.person_id is not null and h.is_found is null
+   order by b.sequence, b.consent_type_id, b.channel limit $2`,
+)

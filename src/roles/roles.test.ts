@@ -136,6 +136,67 @@ describe('a role', () => {
     expect(items[1].details[0].path).toBe('/operations/1/body/email')
   })
 
+  it('deletes only entities whose fields it may all write, alone, in a batch and in a job', async () => {
+    await createRole({ people: { read: ['*'], write: ['first_name'] }, orders: { read: ['*'], write: ['*'] } })
+    await ok('POST', '/v1/people', { external_id: 'ada' })
+    await ok('POST', '/v1/stacks/orders', { external_id: 'one' })
+    const ask = await senderOf()
+    expect((await ask('DELETE', '/v1/people/ada')).status).toBe(403)
+    expect((await ask('DELETE', '/v1/people/ada?dry_run=true')).status).toBe(403)
+    const operations = [{ op: 'delete', external_id: 'ada' }]
+    expect((await ask('POST', '/v1/people/batch', { operations })).body.data.items[0].status).toBe(403)
+    expect((await ask('POST', '/v1/people/bulk', { filter: {}, change: { op: 'delete' } })).status).toBe(403)
+    expect((await ok('GET', '/v1/people/ada')).version).toBe(1)
+    expect((await ask('DELETE', '/v1/stacks/orders/one')).status).toBe(200)
+  })
+
+  it('finds people by a phone number only if it reads the prefix too, which the number may have', async () => {
+    await createRole({ people: { read: ['mobile_number'] } }, 'half')
+    await createRole({ people: { read: ['mobile_prefix', 'mobile_number'] } }, 'both')
+    await ok('POST', '/v1/people', { external_id: 'ada', mobile_prefix: '39', mobile_number: '3337654321' })
+    const ask = await senderOf('half')
+    const refused = await ask('POST', '/v1/people/lookup', { mobile_number: '+39 333 7654321' })
+    expect([refused.status, refused.body.details[0].path]).toEqual([403, '/mobile_prefix'])
+    const asked = await (await senderOf('both'))('POST', '/v1/people/lookup', { mobile_number: '+39 333 7654321' })
+    expect(asked.body.data.items).toHaveLength(1)
+  })
+
+  it('repeats an event by the fields that it may write, whatever the closed ones are', async () => {
+    await ok('POST', '/v1/schema/stacks', { key: 'visits', kind: 'event' })
+    for (const key of ['page', 'note'])
+      await ok('POST', '/v1/schema/attributes', { owner: 'visits', key, type: 'text' })
+    await createRole({ visits: { read: ['attribute_values.page'], write: ['attribute_values.page'] } })
+    await ok('POST', '/v1/stacks/visits', { external_id: 'plain', attribute_values: { page: 'a' } })
+    await ok('POST', '/v1/stacks/visits', { external_id: 'noted', attribute_values: { page: 'a', note: 'b' } })
+    const ask = await senderOf()
+    for (const external_id of ['plain', 'noted'])
+      for (const [page, status] of [
+        ['a', 200],
+        ['b', 409],
+      ] as const)
+        expect((await ask('POST', '/v1/stacks/visits', { external_id, attribute_values: { page } })).status).toBe(
+          status,
+        )
+    const again = { external_id: 'noted', attribute_values: { page: 'a' } }
+    expect((await send('POST', '/v1/stacks/visits', again)).status).toBe(409)
+  })
+
+  it('shows and cancels no job of a stack that it closes', async () => {
+    await createRole()
+    const change = { op: 'patch', body: { attribute_values: { total: 1 } } }
+    const job = await ok('POST', '/v1/stacks/orders/bulk', { filter: {}, change })
+    const own = await ok('POST', '/v1/people/bulk', { filter: {}, change: { op: 'patch', body: { first_name: 'A' } } })
+    const ask = await senderOf()
+    expect((await ask('GET', '/v1/jobs')).body.data.items.map(({ id }: { id: string }) => id)).toEqual([own.id])
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', '/refused'],
+      ['POST', '/cancel'],
+    ] as const)
+      expect((await ask(method, `/v1/jobs/${job.id}${path}`)).status).toBe(403)
+    expect((await ask('GET', `/v1/jobs/${own.id}`)).status).toBe(200)
+  })
+
   it('refuses a filter, a sort and a page that name a field that it closes, at its place', async () => {
     await createRole()
     await ok('POST', '/v1/segments', { key: 'old', filter: { date_of_birth: { $lt: '1950-01-01' } } })
@@ -165,6 +226,16 @@ describe('a role', () => {
     expect((await send('POST', '/v1/tokens', { ...request, role: 'nobody' })).body.details![0]!.path).toBe('/role')
     const reader = service.sender(await service.tokenFor(shop.key, 'access:write people:read', 'narrow'))
     expect((await reader('POST', '/v1/roles', { key: 'wide', scopes })).status).toBe(400)
+    for (const [patch, status] of [
+      [{ fields: null }, 400],
+      [{ scopes: ['people:read'] }, 200],
+      [{ fields: null, name: 'open' }, 200],
+      [{ state: 'archived' }, 200],
+    ] as const)
+      expect((await reader('PATCH', '/v1/roles/desk', patch)).status).toBe(status)
+    await send('PATCH', '/v1/roles/desk', { scopes })
+    expect((await reader('PATCH', '/v1/roles/desk', { state: 'active' })).status).toBe(400)
+    expect((await reader('PATCH', '/v1/roles/desk', { name: 'closed' })).status).toBe(200)
   })
 
   it('closes the events of a stream, which ends when the role is archived', async () => {

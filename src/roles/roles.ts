@@ -7,8 +7,9 @@ import {
   throwTooMany,
 } from '../organizations/change-definitions.ts'
 import { type Definitions, type FieldNames, peopleKey, type Role } from '../organizations/definitions.ts'
+import { type Caller, requireGrantable } from '../route/caller.ts'
 import { allFields, mayUse } from '../route/field-rights.ts'
-import { splitScopes } from '../route/scopes.ts'
+import { type Scope, splitScopes } from '../route/scopes.ts'
 import { type Detail, pointer, refuse } from '../values/errors.ts'
 import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import type { RoleBody, RolePatch } from './schema.ts'
@@ -46,8 +47,11 @@ export async function createRole(call: DefinitionCall, body: RoleBody): Promise<
   return findRole(definitions, key)
 }
 
-/** Changes a role. It counts for the next request of everybody who has it. Throws a Fault: 404 if there is none, 400 if it breaks a rule. */
-export async function patchRole(call: DefinitionCall, key: string, patch: RolePatch): Promise<Role> {
+/**
+ * Changes a role. It counts for the next request of everybody who has it. Throws a Fault: 404 if there is none, 400 if it breaks a rule or may
+ * open more than the caller has.
+ */
+export async function patchRole(call: DefinitionCall, caller: Caller, key: string, patch: RolePatch): Promise<Role> {
   const definitions = await changeDefinitions(call, (current, at, tx) => {
     const role = findRole(current, key)
     const changed = differences<Rules>(role, {
@@ -57,8 +61,11 @@ export async function patchRole(call: DefinitionCall, key: string, patch: RolePa
       ...(patch.state && { state: patch.state }),
     })
     if (!changed) return []
+    const after = { ...role, ...changed.after }
+    const isOnlyLess = after.state === 'archived' || Object.keys(changed.after).every(name => name === 'name')
+    if (!isOnlyLess) requireGrantable(caller, splitScopes(after.scope) as Scope[])
     if (patch.fields) throwIfInvalid(changed.after.fields ?? null, current)
-    const { name, scope, fields, state } = { ...role, ...changed.after }
+    const { name, scope, fields, state } = after
     const values = [call.organization_id, role.id, name, scope, jsonOf(fields), state, at]
     const store = () => tx.query(updateRoleSql, values)
     return [{ subject: 'role', id: role.id, operation: 'update', ...changed, store }]

@@ -67,11 +67,11 @@ export function roleRoutes(): Route[] {
       securityEvent: 'role_changed',
       summary: 'Change a role',
       description:
-        'The change counts for the next request of everybody who has the role. An archived role refuses them.',
+        'The change counts for the next request of everybody who has the role. An archived role refuses them. Any other change of what it opens ' +
+        'needs all scopes of the role.',
       body: rolePatch,
       handle: async call => {
-        requireGrantable(call.caller, call.body.scopes ?? [])
-        const role = await patchRole(definitionCallOf(call), call.params.role_key!, call.body)
+        const role = await patchRole(definitionCallOf(call), call.caller, call.params.role_key!, call.body)
         return { status: 200, data: roleToJson(role) }
       },
     }),

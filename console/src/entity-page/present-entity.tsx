@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { SeenBy } from '../access-log/entry-table.tsx'
 import { useWrite } from '../app/client.ts'
-import { mayUse } from '../app/field-rights.ts'
+import { isWhole, mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { entityAddress, nameOf } from '../entity/address.ts'
@@ -41,7 +41,7 @@ type PresentEntityProps = {
 export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMoment }: PresentEntityProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
-  const mayWrite = useScope(scopesOf(owner).write)
+  const mayDelete = useScope(scopesOf(owner).write) && isWhole(owner)
   const isEvent = useIsEvent(owner)
   const [notice, setNotice] = useState<ReactNode>()
   const [isDeleting, setDeleting] = useState(false)
@@ -69,7 +69,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
               onNotice={setNotice}
             />
           ) : (
-            mayWrite && <Button onPress={() => setDeleting(true)}>{texts.delete}</Button>
+            mayDelete && <Button onPress={() => setDeleting(true)}>{texts.delete}</Button>
           )}
         </>
       }

@@ -2,24 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../process/config.ts'
 import { refuse } from '../../values/errors.ts'
 
-/** The cookie of a session of the console. A browser takes the second one only over TLS, and from no other host of the domain. */
-const sessionName = 'kith_session'
-const secureSessionName = `__Host-${sessionName}`
-/** The cookie of a sign-in that has begun at the outside issuer. */
-const pendingName = 'kith_sign_in'
+/** The cookie of a session of the console, and that of a sign-in which has begun at the outside issuer. */
+type CookieName = 'kith_session' | 'kith_sign_in'
 
-/** The values of the session's cookie in a Cookie header. A browser sends one, and another host of the domain may have set the other. */
-export function readSessionCookies(header: string | undefined): string[] {
-  const secure = readCookies(header, secureSessionName)
-  return secure.length > 0 ? secure : readCookies(header, sessionName)
-}
+/** The name over TLS. A browser takes such a cookie only over TLS, and from no other host of the domain. */
+const nameOf = (name: CookieName, isSecure: boolean) => (isSecure ? `__Host-${name}` : name)
 
-/** The values of the cookie of a sign-in at the outside issuer. */
-export const readPendingCookies = (header: string | undefined): string[] => readCookies(header, pendingName)
-
-function readCookies(header: string | undefined, name: string): string[] {
+/** The values of a cookie in the header of a request. Over TLS, one without the prefix does not count: another host may have set it. */
+export function readCookies(header: string | undefined, name: CookieName, isSecure: boolean): string[] {
   if (header === undefined) return []
-  const prefix = `${name}=`
+  const prefix = `${nameOf(name, isSecure)}=`
   return header
     .split(';')
     .map(pair => pair.trim())
@@ -27,38 +19,36 @@ function readCookies(header: string | undefined, name: string): string[] {
     .map(pair => pair.slice(prefix.length))
 }
 
+type CookieOptions = { maxAgeSeconds: number; isSecure: boolean }
+
 /**
  * The Set-Cookie header of a session. A script cannot read the cookie, and a browser sends it with no request that another site
  * causes. `maxAgeSeconds` of 0 removes the cookie.
  */
-export function sessionCookie(
-  token: string,
-  { maxAgeSeconds, isSecure }: { maxAgeSeconds: number; isSecure: boolean },
-): string {
-  return `${isSecure ? secureSessionName : sessionName}=${token}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`
-}
+export const sessionCookie = (token: string, options: CookieOptions): string =>
+  printCookie('kith_session', token, 'Strict', options)
 
 /**
  * The Set-Cookie header of a sign-in at the outside issuer. A browser sends it when the issuer leads it back, which a cookie with
- * SameSite=Strict would not do. `path` is that of the endpoints of the sign-in.
+ * SameSite=Strict would not do.
  */
-export function pendingCookie(
-  value: string,
-  { maxAgeSeconds, isSecure, path }: { maxAgeSeconds: number; isSecure: boolean; path: string },
-): string {
-  return `${pendingName}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${isSecure ? '; Secure' : ''}`
-}
+export const pendingCookie = (value: string, options: CookieOptions): string =>
+  printCookie('kith_sign_in', value, 'Lax', options)
+
+const printCookie = (name: CookieName, value: string, sameSite: string, { maxAgeSeconds, isSecure }: CookieOptions) =>
+  `${nameOf(name, isSecure)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`
 
 type OriginSettings = Pick<Config, 'tls' | 'behindProxy' | 'publicUrl'>
 
-/** Whether the browser of a request reached the service by HTTPS: kith terminates TLS, or the proxy says that it does. */
+/** Whether the browser of a request reached the service by HTTPS: kith terminates TLS, or the proxy or KITH_PUBLIC_URL says that it does. */
 export function isEncrypted({ headers }: IncomingMessage, { tls, behindProxy, publicUrl }: OriginSettings): boolean {
   if (tls) return true
-  if (behindProxy === 0) return false
+  const isPublic = publicUrl?.startsWith('https:') === true
+  if (behindProxy === 0) return isPublic
   const entries = String(headers['x-forwarded-proto'] ?? '').split(',')
   // Each trusted proxy appends an entry, or the outermost one sets the only entry.
   const entry = entries.at(-Math.min(behindProxy, entries.length))!.trim().toLowerCase()
-  return entry === '' ? publicUrl?.startsWith('https:') === true : entry === 'https'
+  return entry === '' ? isPublic : entry === 'https'
 }
 
 /** The origin under which a browser has reached the service. */

@@ -6,7 +6,7 @@ import { FairPool } from '../../process/fair-pool.ts'
 import type { Observer, Overload } from '../../process/observer.ts'
 import { createRefusal, Fault, type Refusal, retryInASecond } from '../../values/errors.ts'
 import { drainUnreadBody, hasBody } from '../input/body.ts'
-import { readSessionCookies } from '../input/browser.ts'
+import { isEncrypted, readCookies } from '../input/browser.ts'
 import { clientAddress, isVersioned, requestId } from '../input/request-head.ts'
 import { type Admission, jsonType, type Leave } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
@@ -17,7 +17,7 @@ import { securityHeaders } from '../server/headers.ts'
 export type Gate = ReturnType<typeof createGate>
 
 type GateOptions = {
-  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy'>
+  config: Pick<Config, 'limits' | 'tls' | 'corsOrigins' | 'behindProxy' | 'publicUrl'>
   authenticator: Pick<Authenticator, 'recall' | 'sessions'>
   /** Whether the next response closes its connection. */
   shouldClose: () => boolean
@@ -170,17 +170,21 @@ function createReports(report: (refused: number) => void) {
 }
 
 /** Returns a function that admits a request below `/v1`, and its connection, within the share of its organization. */
-function createVersionedAdmission({ config: { limits }, authenticator }: GateOptions, requests: FairPool<Tenant>) {
+function createVersionedAdmission({ config, authenticator }: GateOptions, requests: FairPool<Tenant>) {
+  const { limits } = config
   const bodies = poolOf(limits.inFlightBytes)
   const connections = poolOf(limits.connections)
-  const recallSession = (cookie: string | undefined): number | undefined => {
-    const [token] = readSessionCookies(cookie)
+  const recallSession = (request: IncomingMessage): number | undefined => {
+    const { cookie } = request.headers
+    if (cookie === undefined) return undefined
+    const [token] = readCookies(cookie, 'kith_session', isEncrypted(request, config))
     return token === undefined ? undefined : authenticator.sessions.cachedOrganizationId(token)
   }
-  return (connection: Connection, { headers }: IncomingMessage): Admission | Refused => {
-    const { authorization, cookie } = headers
+  return (connection: Connection, request: IncomingMessage): Admission | Refused => {
+    const { headers } = request
+    const { authorization } = headers
     const recalledToken = authorization === undefined ? undefined : authenticator.recall(authorization)
-    const tenant = authorization === undefined ? recallSession(cookie) : recalledToken?.caller.organization.id
+    const tenant = authorization === undefined ? recallSession(request) : recalledToken?.caller.organization.id
     if (!connection.isCounted) {
       const leave = connections.tryTake(tenant)
       if (!leave) return refused('connections', overloaded, true)

@@ -2,6 +2,7 @@ import { type Answer, currentAnswers } from '../../../consents/answers.ts'
 import { type Definitions, peopleStackId } from '../../../organizations/definitions.ts'
 import type { Operation } from '../../../organizations/logged-changes.ts'
 import { buildOtherVersionRefusal, meetsIfMatch } from '../../../route/entity-tag.ts'
+import { accessOf } from '../../../route/field-rights.ts'
 import { createRefusal, type Detail, pointer, type Refusal } from '../../../values/errors.ts'
 import { findInvisible } from '../../../values/invisible-characters.ts'
 import { notANumber, readPhone } from '../../../values/phone-numbers.ts'
@@ -126,12 +127,16 @@ function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): R
   )
 }
 
-/** A repeated event is a retry if replacing the stored event with it would change nothing. */
+/**
+ * A repeated event is a retry if replacing the stored event with it would change nothing. For a writer whose role closes fields, what the
+ * event names decides alone: whether it has other values is closed.
+ */
 function decideRetry(current: CurrentState, write: Write, plan: Plan, context: DecisionContext): Decision {
+  const isWhole = accessOf(write, write.stack_id) === undefined
   const replacement = decideBody(
     current,
-    { ...write, operation: 'put' },
-    { ...plan, clearsRest: true, required: undefined },
+    { ...write, operation: isWhole ? 'put' : 'patch' },
+    { ...plan, clearsRest: isWhole, required: undefined },
     context,
   )
   return 'change' in replacement
