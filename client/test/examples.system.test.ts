@@ -15,7 +15,7 @@ import { type Receiver, startReceiver } from '../../test/support/receiver.ts'
 import { useOwnService } from '../../test/support/service.ts'
 import { createShop } from '../../test/support/shop.ts'
 import { createClient } from '../index.ts'
-import { moduleOf, readDocument, readExamples, readQuickStarts, runExample } from './examples.ts'
+import { moduleOf, readDocument, readExamples, runExample } from './examples.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const examples = readExamples()
@@ -80,7 +80,7 @@ describe('every example of the documentation', () => {
       await writeFile(join(directory, 'package.json'), '{"type":"module"}')
       await writeFile(join(directory, 'tsconfig.json'), JSON.stringify(settings))
       const documents = ['docs/changes.md', 'docs/webhooks.md'].map(readDocument)
-      for (const [index, example] of [...examples, ...readQuickStarts(), ...documents].entries())
+      for (const [index, example] of [...examples, ...documents].entries())
         await writeFile(join(directory, `${index}.ts`), `// ${example.location}\n${moduleOf(example)}`)
       const compiler = join(root, 'node_modules/typescript/bin/tsc')
       const compiled = await promisify(execFile)(process.execPath, [compiler, '-p', directory]).catch(error => error)

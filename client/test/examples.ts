@@ -15,12 +15,6 @@ export function readExamples(): Example[] {
   return ['README.md', ...sources.sort()].flatMap(file => examplesIn(file, readFileSync(folder + file, 'utf8')))
 }
 
-/** The ```ts blocks of docs/quick-starts.md. */
-export function readQuickStarts(): Example[] {
-  const path = 'docs/quick-starts.md'
-  return examplesIn(path, readFileSync(`${folder}/../${path}`, 'utf8'))
-}
-
 /** All ```ts blocks of a document as one example. */
 export function readDocument(path: string): Example {
   const blocks = examplesIn(path, readFileSync(`${folder}/../${path}`, 'utf8'))

@@ -5,8 +5,7 @@ export const checkout = join(import.meta.dirname, '../..')
 
 /** The pages of the site by their use, in the order in which they are read. A page is a file of docs/, or a key of `elsewhere`. */
 export const navigation = [
-  { text: 'Start', pages: ['index', 'features', 'when-which'] },
-  { text: 'Tutorials', pages: ['first-steps', 'tour', 'quick-starts'] },
+  { text: 'Start', pages: ['index', 'first-steps', 'when-which'] },
   {
     text: 'How to use it',
     pages: ['moving-in', 'import-export', 'schema-file', 'sending', 'sql', 'assistants', 'n8n', 'seed'],

@@ -10,7 +10,7 @@ type Step = { commands: string[]; output: string[] }
 const testedElsewhere = ['docs/operations.md', 'docs/runbook.md', 'docs/backups.md']
 
 /** These pages begin with an organization without people. */
-export const unseeded = ['README.md', 'docs/first-steps.md', 'docs/quick-starts.md', 'docs/tour.md']
+export const unseeded = ['README.md', 'docs/first-steps.md']
 
 /** The blocks of a page. `comment` is the HTML comment on the line before, which may say why a block is not run. */
 export const pages = globSync(['*.md', 'client/*.md', 'docs/*.md', 'docs/console/*.md'], { cwd: checkout })

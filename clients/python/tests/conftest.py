@@ -14,7 +14,7 @@ import pytest
 from kith_client import Kith
 
 ROOT = Path(__file__).parents[3]
-ORGANIZATIONS = ("tests", "readme", "guide", "quick_start", "log", "warehouse")
+ORGANIZATIONS = ("tests", "readme", "guide", "log", "warehouse")
 
 _results: dict[str, str] = {}
 

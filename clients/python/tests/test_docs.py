@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import ROOT
 
-DOCUMENTS = {"readme": "clients/python/README.md", "guide": "docs/python.md", "quick_start": "docs/quick-starts.md"}
+DOCUMENTS = {"readme": "clients/python/README.md", "guide": "docs/python.md"}
 
 
 def examples_of(document: str) -> list[str]:
