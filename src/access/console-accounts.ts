@@ -5,7 +5,7 @@ import type { Exchange } from '../http/pipeline/exchange.ts'
 import { success } from '../http/pipeline/reply.ts'
 import type { Router } from '../http/pipeline/router.ts'
 import type { Services } from '../http/pipeline/services.ts'
-import { refuse, throwValueRefusal } from '../values/errors.ts'
+import { refuse, throwBrokenRule } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 import {
   accountAttempt,
@@ -69,7 +69,7 @@ export function registerAccountRoutes(router: Router, services: Services): void 
     )
     const outcome = isRight ? ({ event: 'password_changed', status: 200 } as const) : wrongPassword
     await recordSignIn(exchange, { organization: key, subject: caller.subject, ...outcome })
-    if (!isRight) throwValueRefusal('/current_password', 'is not the password')
+    if (!isRight) throwBrokenRule('/current_password', 'is not the password')
     exchange.send(200, success({ data: true }))
   }
 

@@ -247,6 +247,7 @@ describe('a request for a decision', () => {
         'invalid_parameter',
         [path],
       ])
+      expect(reply.body.message).toMatch(/^[A-Z].*\.$/)
     }
   })
 

@@ -12,7 +12,7 @@ import { personOf } from '../route/person-addresses.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
 import { channelTable } from '../values/channels.ts'
-import { throwValueRefusal } from '../values/errors.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { pastTimeOf } from '../values/instant.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 import { answerKey, configuredFor } from './answers.ts'
@@ -51,7 +51,7 @@ type FactsRow = {
 /** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
 export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
   const { at, links } = call.body
-  if (at !== undefined && links) throwValueRefusal('/links', 'cannot be combined with at')
+  if (at !== undefined && links) throwBrokenRule('/links', 'cannot be combined with at')
   if (at !== undefined) return { status: 200, data: await decideAt(call, pastTimeOf(at)) }
   const addLinks = await prepareContactLinks(call, config)
   const { by, identifier } = personOf(call.params)
@@ -88,8 +88,8 @@ async function readFacts(
   const values = [organization_id, identifiers, consent_type_id, channel, answerKey(consent_type_id, channel)]
   const rows = await db.query<FactsRow>(readContactFacts[by], values, signal)
   const found = rows.find(({ purpose }) => purpose !== null)!.purpose!
-  if (found.state === null) throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
-  if (!found.has_channel) throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
+  if (found.state === null) throwBrokenRule('/consent_type_id', 'is not a consent type of the organization')
+  if (!found.has_channel) throwBrokenRule('/channel', 'is a channel that the consent type is not configured for')
   shown.addAll(
     peopleStackId,
     rows.flatMap(({ person_id }) => person_id ?? []),
@@ -167,9 +167,9 @@ async function decideAt(
   const later = await readDefinitionChanges(reading, sequence)
   const { consent_types } = definitionsAfter(current, sequence, later)
   const purpose = consent_types.find(type => type.id === consent_type_id)
-  if (!purpose) throwValueRefusal('/consent_type_id', 'was not a consent type of the organization at that time')
+  if (!purpose) throwBrokenRule('/consent_type_id', 'was not a consent type of the organization at that time')
   if (!configuredFor(purpose, channel))
-    throwValueRefusal('/channel', 'is a channel that the consent type was not configured for at that time')
+    throwBrokenRule('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)
   // The answers of addresses have no past.

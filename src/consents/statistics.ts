@@ -3,7 +3,7 @@ import type { Context } from '../db/context.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import type { Signal } from '../process/signal.ts'
 import { type Channel, channels } from '../values/channels.ts'
-import { throwValueRefusal } from '../values/errors.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { instantOf } from '../values/instant.ts'
 import { answerKey, configuredFor, type Question } from './answers.ts'
 import { type ConsentStatisticsBody, type ConsentStatisticsShape, maxIntervals } from './statistics-schema.ts'
@@ -59,17 +59,14 @@ export function endsOf(
 ): { ends: number[]; isUntilNow: boolean } {
   const toMs = Math.min(timeOf('/to', to) ?? nowMs, nowMs)
   const fromMs = timeOf('/from', from)
-  if (fromMs !== undefined && fromMs >= toMs) throwValueRefusal('/from', 'must be before `to`, and in the past')
+  if (fromMs !== undefined && fromMs >= toMs) throwBrokenRule('/from', 'must be before `to`, and in the past')
   const startOf = (timeMs: number) => DateTime.fromMillis(timeMs, { zone: 'utc' }).startOf(interval)
   // By default, the last interval is the one that ends with `to`, if `to` is the end of one.
   let start = fromMs === undefined ? startOf(toMs - 1).plus({ [interval]: 1 - defaultIntervals }) : startOf(fromMs)
   const ends: number[] = []
   while (start.toMillis() < toMs) {
     if (ends.length === maxIntervals)
-      throwValueRefusal(
-        '/from',
-        `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`,
-      )
+      throwBrokenRule('/from', `leads to more than ${maxIntervals} intervals: choose a later time, or longer intervals`)
     start = start.plus({ [interval]: 1 })
     ends.push(Math.min(start.toMillis(), toMs))
   }
@@ -80,14 +77,14 @@ export function endsOf(
 function timeOf(path: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const { seconds, fraction } = instantOf(text)
-  if (seconds < 0) throwValueRefusal(path, 'must not be before 1970')
+  if (seconds < 0) throwBrokenRule(path, 'must not be before 1970')
   return seconds * 1_000 + Number(fraction.slice(0, 3).padEnd(3, '0'))
 }
 
 function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): void {
-  if (types.length === 0) throwValueRefusal('/consent_type_id', 'is not a consent type of the organization')
+  if (types.length === 0) throwBrokenRule('/consent_type_id', 'is not a consent type of the organization')
   if (channel !== undefined && !configuredFor(types[0]!, channel))
-    throwValueRefusal('/channel', 'is a channel that the consent type is not configured for')
+    throwBrokenRule('/channel', 'is a channel that the consent type is not configured for')
 }
 
 /** The questions of the consent types: their channels, and those that were answered before a channel was taken away. */

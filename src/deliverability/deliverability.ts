@@ -13,7 +13,7 @@ import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
 import { listPage } from '../route/result.ts'
 import type { Channel } from '../values/channels.ts'
-import { throwValueRefusal } from '../values/errors.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { isDateTime } from '../values/formats.ts'
 import { sortableTime } from '../values/instant.ts'
 import {
@@ -90,7 +90,7 @@ export async function listSuppressed(
 function readCursor(cursor: string): [string, string] {
   const [time = '', hash = ''] = cursor.split('~')
   if (isDateTime(time) && /^[\da-f]{64}$/.test(hash)) return [time, hash]
-  return throwValueRefusal('/cursor', 'is not a `next_cursor`')
+  return throwBrokenRule('/cursor', 'is not a `next_cursor`')
 }
 
 type EventsRow = { channel: Channel; consent_type_id: number; address: string } & (
@@ -113,7 +113,7 @@ export async function listEvents(
 function readEventsCursor(cursor: string): [string, string, number] {
   const [, channel, consent_type_id, address] = /^([a-z]+)~(\d{1,9})~(.*)$/.exec(cursor) ?? []
   if (channel !== undefined) return [channel, address!, Number(consent_type_id)]
-  return throwValueRefusal('/cursor', 'is not a `next_cursor`')
+  return throwBrokenRule('/cursor', 'is not a `next_cursor`')
 }
 
 /** The events of an address that count: what came before a lifting does not. */

@@ -11,7 +11,7 @@ import type { BatchCall, Call } from '../route/call.ts'
 import { accessOf, requireOpen, requireWritable } from '../route/field-rights.ts'
 import { type HandlerResult, listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { createRefusal, Fault, pointer, type Refusal, refuse, throwValueRefusal } from '../values/errors.ts'
+import { createRefusal, Fault, pointer, type Refusal, refuse, throwBrokenRule } from '../values/errors.ts'
 import { isObjectId, isUuid, recordIdOf, uuidOfRecord } from '../values/formats.ts'
 import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery, RefusalsQuery } from './schema.ts'
 import { countSelected, readSelected } from './selection.ts'
@@ -37,7 +37,7 @@ export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): P
   const { op } = call.body.change
   const change = changeOf(kind, call, stack_id)
   const { filter = null, ids: named } = call.body
-  if ((filter === null) === (named === undefined)) throwValueRefusal('/filter', 'give either `filter` or `ids`')
+  if ((filter === null) === (named === undefined)) throwBrokenRule('/filter', 'give either `filter` or `ids`')
   const ids = named ? [...new Set(named.map(kind.identifier.toUuid))].toSorted() : null
   if (filter) requireScope(call.caller, kind.reads)
   const target: Target = { stack_id, filter, ids, started_at: new Date().toISOString() }
@@ -67,12 +67,12 @@ function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number)
   const { op, body: given, reason, records, override_hold } = call.body.change
   const { caller, bytes, boundFrom } = call
   if ((op === 'patch') !== (given !== undefined))
-    throwValueRefusal('/change/body', op === 'patch' ? 'is required' : 'belongs to a patch')
+    throwBrokenRule('/change/body', op === 'patch' ? 'is required' : 'belongs to a patch')
   if ((op === 'erase') !== (reason !== undefined))
-    throwValueRefusal('/change/reason', op === 'erase' ? 'is required' : 'belongs to an erasure')
+    throwBrokenRule('/change/reason', op === 'erase' ? 'is required' : 'belongs to an erasure')
   if (op !== 'erase' && (records !== undefined || override_hold !== undefined))
-    throwValueRefusal(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
-  if (op === 'erase' && kind.noun === 'record') throwValueRefusal('/change/op', 'erases people only: delete records')
+    throwBrokenRule(records === undefined ? '/change/override_hold' : '/change/records', 'belongs to an erasure')
+  if (op === 'erase' && kind.noun === 'record') throwBrokenRule('/change/op', 'erases people only: delete records')
   if (op === 'erase') requireScope(caller, 'people:erase')
   const body = checkedBody(call, stack_id)
   const { references, erased, handling } = requestOf(call)
@@ -83,7 +83,7 @@ function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number)
 function checkedBody({ body: { change }, caller, checkItem }: BatchCall<BulkBody>, stack_id: number): EntityBody {
   try {
     const body = checkItem(change.body ?? {}) as EntityBody
-    if (body.external_id !== undefined) throwValueRefusal('/external_id', 'cannot be the same for several')
+    if (body.external_id !== undefined) throwBrokenRule('/external_id', 'cannot be the same for several')
     requireWritable(accessOf(caller, stack_id), body, { operation: change.op })
     return body
   } catch (error) {
@@ -245,7 +245,7 @@ export async function listRefusals(call: Call<RefusalsQuery>) {
   const { after, limit = defaultLimit } = body
   const { id, stack_id } = await requireJob(call)
   const isId = stack_id === peopleStackId ? isUuid : isObjectId
-  if (after !== undefined && !isId(after)) throwValueRefusal('/after', 'is no identifier of what the job changes')
+  if (after !== undefined && !isId(after)) throwBrokenRule('/after', 'is no identifier of what the job changes')
   const from = after === undefined ? null : stack_id === peopleStackId ? after : uuidOfRecord(after)
   const values = [context.organization_id, id, stack_id, from, limit + 1]
   const rows = await context.db.query<RefusalRow>(listRefusalsSql, values, signal)

@@ -1,7 +1,7 @@
 import { backwards, foldText, isOfPairs, maxLastDigits, searchedWordsOf } from '../entities/indexes/search-words.ts'
 import { emailKey } from '../entities/match-keys.ts'
 import { peopleStackId } from '../organizations/definitions.ts'
-import { throwValueRefusal } from '../values/errors.ts'
+import { throwBrokenRule } from '../values/errors.ts'
 import { mobileKey } from '../values/phone-numbers.ts'
 
 const maxCharacters = 200
@@ -58,10 +58,10 @@ export function parseSearchText(text: string, stack_id: number, country: string 
 }
 
 function throwIfTooLong(folded: string, joined: string, parts: readonly string[]) {
-  if ([...folded].length > maxCharacters) throwValueRefusal('/text', `must have at most ${maxCharacters} characters`)
-  if (countWords(joined) > maxWords) throwValueRefusal('/text', `must have at most ${maxWords} words`)
+  if ([...folded].length > maxCharacters) throwBrokenRule('/text', `must have at most ${maxCharacters} characters`)
+  if (countWords(joined) > maxWords) throwBrokenRule('/text', `must have at most ${maxWords} words`)
   if (countParts(parts) > maxParts)
-    throwValueRefusal('/text', `must have at most ${maxParts} words, counting the parts of emails and identifiers`)
+    throwBrokenRule('/text', `must have at most ${maxParts} words, counting the parts of emails and identifiers`)
 }
 
 const countWords = (text: string) => text.split(/\s+/).filter(word => /[\p{L}\p{N}]/u.test(word)).length

@@ -25,7 +25,7 @@ import type { Call } from '../route/call.ts'
 import type { Rights } from '../route/field-rights.ts'
 import { listPage } from '../route/result.ts'
 import { requireScope } from '../route/scopes.ts'
-import { type Detail, Fault, pointer, refuse, throwBrokenRule, throwValueRefusal } from '../values/errors.ts'
+import { type Detail, Fault, pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import {
   deleteSegmentSql,
@@ -183,7 +183,7 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
   const definitions = await currentDefinitions(context, signal)
   const found = keys.map(key => definitions.segments.find(segment => segment.key === key))
   const unknown = found.indexOf(undefined)
-  if (unknown !== -1) throwValueRefusal(pointer('segment', unknown), 'is not the key of a segment')
+  if (unknown !== -1) throwBrokenRule(pointer('segment', unknown), 'is not the key of a segment')
   const segments = found as Segment[]
   const ids = [...new Set(segments.map(({ id }) => id))].sort((a, b) => a - b)
   const scopes = new Set(

@@ -116,8 +116,8 @@ export function createValueRefusal(path: string, message: string, code: ErrorCod
   return createRefusal(code, message, { details: [{ path, message }] })
 }
 
-/** Throws a Fault of 400 with one faulty value. `summary` is a sentence. `message` has the value as its subject. */
-export function throwValueRefusal(path: string, message: string, summary = invalidValues): never {
+/** Throws a Fault of 400 with one faulty value. `summary` is its message, a sentence. */
+export function throwValueRefusal(path: string, message: string, summary: string): never {
   return refuse('invalid_parameter', summary, { details: [{ path, message }] })
 }
 

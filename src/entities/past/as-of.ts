@@ -9,7 +9,7 @@ import type { Call } from '../../route/call.ts'
 import { entityTag } from '../../route/entity-tag.ts'
 import type { EnvelopeResult } from '../../route/result.ts'
 import { requireScope } from '../../route/scopes.ts'
-import { createValueRefusal, Fault, throwValueRefusal } from '../../values/errors.ts'
+import { createValueRefusal, Fault, throwBrokenRule } from '../../values/errors.ts'
 import { recordIdOf } from '../../values/formats.ts'
 import { pastTimeOf } from '../../values/instant.ts'
 import { storedNumber, Type, time } from '../../values/json-schema.ts'
@@ -55,7 +55,7 @@ export async function readAsOf(
   address: Address,
 ): Promise<Extract<EnvelopeResult, { json: string }> | undefined> {
   const { context, signal, body } = call
-  if (body.labels) throwValueRefusal('/labels', 'cannot be given with `at` or `version`: labels are those of today')
+  if (body.labels) throwBrokenRule('/labels', 'cannot be given with `at` or `version`: labels are those of today')
   const time = momentOf(body)
   requireScope(call.caller, 'changes:read')
   const reading = readingOf(context, signal)

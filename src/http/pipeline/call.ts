@@ -5,7 +5,7 @@ import type { Call, Following, StreamState } from '../../route/call.ts'
 import type { Caller } from '../../route/caller.ts'
 import type { Route } from '../../route/route.ts'
 import { Shown } from '../../route/shown.ts'
-import { throwValueRefusal } from '../../values/errors.ts'
+import { throwBrokenRule } from '../../values/errors.ts'
 import { type Bound, bind, bindLarge, isLarge, parseLine, type RawInput } from '../input/bind.ts'
 import { readChunks } from '../input/body.ts'
 import { chooseMediaType, readPreferences } from '../input/preferences.ts'
@@ -104,9 +104,9 @@ function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<
 /** Throws a Fault of 400 for a condition that the write would ignore: it would overwrite what its client wants to keep. */
 function refuseConditions(versioned: Route['versioned'], headers: IncomingHttpHeaders): void {
   if (headers['if-none-match'] !== undefined)
-    throwValueRefusal('/If-None-Match', 'is for reads: POST creates, and answers 409 for an external_id that is taken')
+    throwBrokenRule('/If-None-Match', 'is for reads: POST creates, and answers 409 for an external_id that is taken')
   if (!versioned && headers['if-match'] !== undefined)
-    throwValueRefusal('/If-Match', 'is for writes of one person or record: send this write without the header')
+    throwBrokenRule('/If-Match', 'is for writes of one person or record: send this write without the header')
 }
 
 type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }

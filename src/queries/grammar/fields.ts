@@ -27,9 +27,10 @@ export function incomingAttribute(
   definitions: Definitions,
   stack_id: number,
 ): RelationshipAttribute | string {
-  const [owner = '', key = ''] = name.split('.', 2)
+  const [owner = '', ...rest] = name.split('.')
+  const key = rest.join('.')
   const owner_stack_id = stackIdOf(definitions, owner)
-  if (owner_stack_id === undefined)
+  if (owner_stack_id === undefined || key === '')
     return `names nobody who links here: write incoming.<people or the key of a stack>.<the key of a relationship>`
   const attribute = definitions.declared.get(owner_stack_id)?.get(key)
   if (!attribute || !isRelationship(attribute)) return `${owner} has no relationship ${JSON.stringify(key)}`

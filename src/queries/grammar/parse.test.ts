@@ -122,6 +122,11 @@ describe('a filter', () => {
     expect(refusedAt(filter)).toBe(path)
   })
 
+  it('is told how an attribute is named', () => {
+    const message = 'is no field: write attribute_values.<key>'
+    expect(refusalOf({ attribute_values: { city: 'Rome' } })).toEqual({ path: '/filter/attribute_values', message })
+  })
+
   it.each<[string, unknown[], unknown[]]>([
     ['attribute_values.number', [5, -0.5], ['5', true, [5], '']],
     ['attribute_values.totals', [5, [5, 6], []], ['5', [5, '6'], [null]]],

@@ -131,6 +131,16 @@ describe('a filter on incoming relationships', () => {
     ],
     [{ 'incoming.orders.total': {} }, 'incoming.orders.total', 'orders has no relationship "total"'],
     [
+      { 'incoming.orders': { $some: {} } },
+      'incoming.orders',
+      'names nobody who links here: write incoming.<people or the key of a stack>.<the key of a relationship>',
+    ],
+    [
+      { 'incoming.orders.buyer.attribute_values.total': { $some: {} } },
+      'incoming.orders.buyer.attribute_values.total',
+      'orders has no relationship "buyer.attribute_values.total"',
+    ],
+    [
       { 'incoming.orders.carrier': {} },
       'incoming.orders.carrier',
       'the relationship carrier of orders does not lead to this kind',

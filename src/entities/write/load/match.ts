@@ -1,5 +1,5 @@
 import type { Within } from '../../../db/context.ts'
-import { createRefusal, type Detail, pointer, type Refusal, throwValueRefusal } from '../../../values/errors.ts'
+import { createRefusal, type Detail, pointer, type Refusal, throwBrokenRule } from '../../../values/errors.ts'
 import { notANumber } from '../../../values/phone-numbers.ts'
 import type { Target } from '../../entity-row.ts'
 import type { EntityBody, MatchKind } from '../../write-request.ts'
@@ -12,7 +12,7 @@ import { findMatchesSql } from './load-sql.ts'
  */
 export function readMatch(match: readonly MatchKind[] | undefined): readonly MatchKind[] | undefined {
   const repeated = match?.findIndex((kind, index) => match.indexOf(kind) !== index) ?? -1
-  if (repeated !== -1) throwValueRefusal(pointer('match', repeated), 'is named twice')
+  if (repeated !== -1) throwBrokenRule(pointer('match', repeated), 'is named twice')
   return match && (match.length > 1 || match[0] !== 'external_id') ? match : undefined
 }
 
