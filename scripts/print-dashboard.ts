@@ -20,7 +20,10 @@ const formatters: Record<string, (value: number) => string> = {
 
 async function queryPrometheus(expression: string): Promise<Series[]> {
   const query = expression.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*')
-  const response = await fetch(`${prometheus}/api/v1/query?${new URLSearchParams({ query })}`)
+  const response = await fetch(`${prometheus}/api/v1/query?${new URLSearchParams({ query })}`).catch(() => {
+    process.stderr.write(`No Prometheus responds at ${prometheus}. Give its address as the argument.\n`)
+    process.exit(1)
+  })
   const answer = (await response.json()) as { data?: { result: Series[] }; error?: string }
   if (!answer.data) throw new Error(`${expression}: ${answer.error}`)
   // A quantile without observations in the last minute is NaN.

@@ -52,6 +52,21 @@ it('leaves nothing behind when it fails, so that it can be repeated', async () =
   expect(await migrate(url)).toEqual(await files())
 })
 
+it('refuses a new database whose encoding is not UTF8, and the doctor finds it', async () => {
+  const name = `bytes_${randomUUID().slice(0, 8)}`
+  await query(url, `create database ${name} encoding 'SQL_ASCII' locale 'C' template template0`)
+  const other = new URL(url)
+  other.pathname = `/${name}`
+  try {
+    const advice = `Make it anew: create database ${name} encoding 'UTF8' template template0`
+    await expect(migrate(other.href)).rejects.toThrow(`has the encoding SQL_ASCII, and kith needs UTF8. ${advice}`)
+    const { stdout } = await runInProcess(['doctor'], { DATABASE_URL: other.href })
+    expect(stdout).toMatch(/wrong {4}database +the encoding of the database is SQL_ASCII, and kith needs UTF8/)
+  } finally {
+    await query(url, `drop database ${name}`)
+  }
+})
+
 it('makes the tables in the schema public, also if the role has a schema of its name', async () => {
   const [{ role }] = (await query(url, 'select current_user as role')) as [{ role: string }]
   await query(url, `create schema "${role}"`)

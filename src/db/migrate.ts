@@ -110,10 +110,23 @@ const choosePublic = `
   select set_config('search_path', 'public', false)
   where to_regclass('public.migrations') is null or to_regclass('public.organizations') is not null`
 
+/** Throws if a new database has another encoding than UTF8. SQL_ASCII, the default of a server with the locale C, would count bytes. */
+async function refuseOtherEncodings(client: pg.Client): Promise<void> {
+  const { rows } = await client.query(
+    `select current_setting('server_encoding') as encoding, quote_ident(current_database()) as name
+     where current_setting('server_encoding') <> 'UTF8' and to_regclass('organizations') is null`,
+  )
+  if (rows.length > 0)
+    throw new Error(
+      `The database ${rows[0].name} has the encoding ${rows[0].encoding}, and kith needs UTF8. Make it anew: create database ${rows[0].name} encoding 'UTF8' template template0`,
+    )
+}
+
 async function runMigrations(url: string, count: number): Promise<string[]> {
   // A start that has nothing to migrate saves 60 ms.
   const { runner } = await import('node-pg-migrate')
   const ran = await withConnection(url, async client => {
+    await refuseOtherEncodings(client)
     await client.query(liftTimeouts)
     await client.query(choosePublic)
     await dropViewsWithin(client)

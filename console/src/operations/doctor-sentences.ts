@@ -10,6 +10,14 @@ export const doctorSentences: Sentences = {
     '#, ma kith non è provato con questa versione',
   ],
   'Use PostgreSQL 15 to #.': ['Verwenden Sie PostgreSQL 15 bis #.', 'Usa PostgreSQL da 15 a #.'],
+  'the encoding of the database is #, and kith needs UTF8': [
+    'Die Datenbank hat die Zeichenkodierung #, und kith braucht UTF8',
+    'La codifica del database è #, e kith ha bisogno di UTF8',
+  ],
+  'Make a database with UTF8 (encoding UTF8, template template0), and restore a backup into it.': [
+    'Legen Sie eine Datenbank mit UTF8 an (encoding UTF8, template template0), und spielen Sie eine Sicherung ein.',
+    'Crea un database con UTF8 (encoding UTF8, template template0), e ripristina un backup.',
+  ],
   'the server is a read-only standby': [
     'Der Server ist ein Standby, auf dem sich nur lesen lässt',
     'Il server è uno standby in sola lettura',

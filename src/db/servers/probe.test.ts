@@ -63,6 +63,19 @@ describe('the probe of DATABASE_URL', () => {
     expect(refused).not.toContain('s3cret')
   })
 
+  it('hides a password that is a common word in the messages of PostgreSQL alone', async () => {
+    const port = await freePort()
+    expect(await refusal(`postgresql://kith:kith@localhost:${port}/kith`)).toMatch(
+      new RegExp(`^No PostgreSQL responds at localhost:${port} `),
+    )
+    const url = new URL(urlOfDatabase(database.url, 'kith'))
+    url.username = 'kith'
+    url.password = 'kith'
+    expect(await refusal(url.href)).toMatch(/ rejects the login of "kith" \(.* "…"\)/)
+    url.password = ''
+    expect(await refusal(url.href)).toMatch(/ rejects the login of "kith" \(there is no password\)/)
+  })
+
   it('refuses a server older than PostgreSQL 15', () => {
     expect(versionProblem(140_022)).toBe('The server of DATABASE_URL is PostgreSQL 14; kith needs 15 or newer.')
     expect([150_000, 150_018, 180_004].map(versionProblem)).toEqual([undefined, undefined, undefined])

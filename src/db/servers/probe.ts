@@ -19,7 +19,7 @@ export async function probe(url: string): Promise<void> {
     const problem = versionProblem(Number(rows[0]?.server_version_num))
     if (problem) throw new Error(problem)
   } catch (error) {
-    throw new Error(withoutPassword(describeError(error as ConnectionError, client), client), { cause: error })
+    throw new Error(describeError(error as ConnectionError, client), { cause: error })
   } finally {
     await client.end().catch(() => {})
   }
@@ -68,15 +68,18 @@ export function versionProblem(version: number): string | undefined {
 type ConnectionError = Error & { code?: string }
 
 /** The message for an error code of the system or of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
-function describeError(error: ConnectionError, { host, port, user, database }: pg.Client): string {
-  const { code = '', message } = error
-  if (error instanceof NoServer) return `${message} Check DATABASE_URL.`
+function describeError(error: ConnectionError, client: pg.Client): string {
+  const { host, port, user, database, password } = client
+  const { code = '' } = error
+  // Only the messages of others can have the password. It may also be the name of the user, of the database or of the host.
+  const message = withoutPassword(error.message, client)
+  if (error instanceof NoServer) return `${error.message} Check DATABASE_URL.`
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`
   if (unreachableCodes.has(code)) return `No PostgreSQL responds at ${server} (${code}). Check DATABASE_URL.`
   if (timedOut.test(message))
     return `No PostgreSQL responds at ${server} within ${connectTimeoutMs / 1_000} s. Check DATABASE_URL.`
   if (code.startsWith('28') || message.startsWith('SASL'))
-    return `The PostgreSQL at ${server} rejects the login of "${user}" (${message}). Check DATABASE_URL.`
+    return `The PostgreSQL at ${server} rejects the login of "${user}" (${password ? message : 'there is no password'}). Check DATABASE_URL.`
   if (code === '3D000')
     return `The PostgreSQL at ${server} has no database "${database}". Create it, or check DATABASE_URL.`
   if (message.startsWith('The server of DATABASE_URL')) return message

@@ -33,6 +33,7 @@ type Server = {
   wal_level: string
   archive_mode: string
   standby: boolean
+  encoding: string
   synchronous_standby_names: string
   /** The standbys that stream from the server. */
   standbys: number
@@ -58,9 +59,15 @@ export async function checkServer(db: Database, config: Config): Promise<Found> 
         )
       : ok('database', message)
   const standby = wrong('database', 'the server is a read-only standby', 'Set DATABASE_URL to the primary.')
+  const encoding = wrong(
+    'database',
+    `the encoding of the database is ${server.encoding}, and kith needs UTF8`,
+    'Make a database with UTF8 (encoding UTF8, template template0), and restore a backup into it.',
+  )
   return [
     version,
     server.standby ? standby : [],
+    server.encoding === 'UTF8' ? [] : encoding,
     checkDurability(server),
     await checkConnections(db, server, config),
     await checkArchive(db, server),

@@ -6,7 +6,7 @@ export const readServerSql = statement(
           current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
           current_setting('full_page_writes') as full_page_writes, current_setting('wal_level') as wal_level,
           current_setting('archive_mode') as archive_mode, pg_is_in_recovery() as standby,
-          current_setting('synchronous_standby_names') as synchronous_standby_names,
+          current_setting('synchronous_standby_names') as synchronous_standby_names, current_setting('server_encoding') as encoding,
           (select count(*)::integer from pg_stat_replication r
             where coalesce(r.state, 'streaming') = 'streaming' and r.application_name is distinct from 'pg_receivewal'
               and not exists (select from pg_replication_slots s where s.active_pid = r.pid and s.slot_type = 'logical')
