@@ -51,6 +51,28 @@ function write(content: Content) {
 const orders = { key: 'orders', kind: 'item' }
 const total = { owner: 'orders', key: 'total', type: 'number' }
 
+it('kith schema refuses a segment whose consent type has another number in the organization', async () => {
+  await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'email' }] })
+  const [surveys, news] = ['surveys', 'news'].map(key => ({ key, channels: [{ channel: 'email' }] }))
+  const segmentOf = (consent_type_id: number) => ({
+    key: 'mail',
+    filter: { contactable: { consent_type_id, channel: 'email' } },
+  })
+  await write({ consent_types: [marketing, news], segments: [segmentOf(2)] })
+  for (const command of ['push', 'diff']) {
+    const { stderr } = await schema([command])
+    expect(stderr).toContain(
+      '/segments/0/filter names the consent type 2, which is news in the file and surveys in the',
+    )
+  }
+  expect(await client.segments.list().all()).toEqual([])
+  await write({ consent_types: [marketing, surveys, news], segments: [segmentOf(3)] })
+  expect((await schema(['push'])).code).toBe(0)
+  expect((await client.schema.consentTypes.list().all()).map(({ id, key }) => [id, key])).toContainEqual([3, 'news'])
+  await write({ consent_types: [marketing], segments: [segmentOf(3)] })
+  expect((await schema(['push'])).code).toBe(0)
+})
+
 it('kith schema push makes an attribute unique when the index of its stored values is ready', async () => {
   await client.people.create({ external_id: 'ada', attribute_values: { code: 'x' } })
   const code = { owner: 'people', key: 'code', type: 'text', indexed: true, unique: true, pattern: '^.$' }

@@ -51,6 +51,7 @@ export function planPush(
   planNames(declared, current, plan)
   planConsentTypes(declared, current, plan, archiveMissing)
   if (declared.segments) planSegments(declared.segments, segments, plan)
+  refuseOtherNumbers(declared, current, plan)
   return plan
 }
 
@@ -69,6 +70,32 @@ function planSegments(declared: readonly DeclaredSegment[], current: readonly Se
   }
   const named = new Set(declared.map(({ key }) => key))
   for (const { key: name } of current) if (!named.has(name)) missing.push({ kind: 'segment', name })
+}
+
+/**
+ * A filter names a consent type by its number, which is its position in the file. In an organization that numbers its types
+ * otherwise, the segment would have the people of another purpose.
+ */
+function refuseOtherNumbers({ consent_types, segments = [] }: Declared, current: Definitions, { faults }: Plan) {
+  const keys = new Map(current.consent_types.map(({ id, key }) => [id, key]))
+  const known = new Set(keys.values())
+  const created = consent_types.filter(({ key }) => !known.has(key))
+  for (const { key } of created) keys.set(Math.max(0, ...keys.keys()) + 1, key)
+  for (const [index, { filter }] of segments.entries())
+    for (const number of consentTypesIn(filter)) {
+      const [inFile, here] = [consent_types[number - 1]?.key, keys.get(number)]
+      if (inFile === undefined || here === undefined || inFile === here) continue
+      const types = `the consent type ${number}, which is ${inFile} in the file and ${here} in the organization`
+      const message = `names ${types}: list the consent types of the organization in the order of their ids`
+      faults.push({ path: pointer('segments', index, 'filter'), message })
+    }
+}
+
+function consentTypesIn(filter: unknown): number[] {
+  if (typeof filter !== 'object' || filter === null) return []
+  return Object.entries(filter).flatMap(([name, value]) =>
+    name === 'consent_type_id' ? (JSON.stringify(value).match(/\d+/g) ?? []).map(Number) : consentTypesIn(value),
+  )
 }
 
 /** The segments with each after those that it names. The service refuses those that name each other in a circle. */

@@ -401,6 +401,13 @@ describe('a write', () => {
     })
   })
 
+  it('answers a rename with the new identifier', async () => {
+    const by = await writer()
+    const rename = { ...patch, changes: { external_id: 'ada-2' } }
+    const confirm = tokenIn(await by.call('patch', rename))
+    expect((await by.call('patch', { ...rename, confirm })).data).toEqual({ stored: true, external_id: 'ada-2' })
+  })
+
   it('creates once, also of an entity without an identifier', async () => {
     const by = await writer()
     const create = { owner: 'people', values: { first_name: 'New', attribute_values: { city: 'Oslo', n: 1 } } }
@@ -412,8 +419,8 @@ describe('a write', () => {
       owner: 'people',
       confirm,
     }
-    for (let n = 0; n < 2; n++)
-      expect((await by.call('create', reordered)).data).toMatchObject({
+    for (const repeated of [reordered, reordered, { ...create, confirm }])
+      expect((await by.call('create', repeated)).data).toMatchObject({
         stored: true,
         external_id: null,
         id: expect.stringMatching(/^[\da-f-]{36}$/),

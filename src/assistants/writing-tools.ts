@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../client/src/ledger-text.ts'
 import { Type } from '../values/json-schema.ts'
 import type { Found } from './answer.ts'
 import { type Api, ApiRefusal, type ApiRequest } from './api.ts'
@@ -88,10 +89,14 @@ async function change(
   if (!confirmed) throw unconfirmed
   const stored = await api({
     ...write,
+    // A model may repeat the call with its members in another order, and the key is for the same bytes.
+    body: JSON.parse(canonicalJson(body)),
     idempotencyKey: confirmed.key,
     ...(confirmed.version > 0 && { ifMatch: confirmed.version }),
   })
-  return { data: { stored: true, ...params, ...(method === 'POST' && identifiersOf(stored)) } }
+  const { external_id } = body as { external_id?: string }
+  const renamed = method === 'PATCH' && external_id !== undefined && { external_id }
+  return { data: { stored: true, ...params, ...renamed, ...(method === 'POST' && identifiersOf(stored)) } }
 }
 
 const identifiersOf = (entity: unknown) => {

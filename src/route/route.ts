@@ -140,7 +140,8 @@ export type OpenRoute = Pick<
 }
 
 /**
- * Whether a row honors Idempotency-Key: every write but DELETE, streams and those that show a secret. A POST that only reads ignores it.
+ * Whether a row honors Idempotency-Key: every write but DELETE, streams, those that show a secret, and those with `people:erase`, of which an erasure
+ * that is not complete is repeated until it is. A POST that only reads ignores it.
  */
 export function honorsIdempotencyKey({
   method,
