@@ -87,8 +87,10 @@ export function requireWritable(
   if (operation && ofAllFields.has(operation) && !access.write.has(allFields))
     details.push({ path: '', message: 'changes all fields, and the role of the caller cannot write all of them' })
   const { attribute_values, ...fields } = body
+  // A creation, an upsert and an import name their entity by it.
+  const isRename = (name: string) => operation === 'patch' && name === 'external_id'
   for (const name of Object.keys(fields))
-    if (name !== phoneMember && !mayUse(access, 'write', name))
+    if (name !== phoneMember && !(isRename(name) ? access.write.has(allFields) : mayUse(access, 'write', name)))
       details.push({ path: pointer(name), message: unwritable })
   for (const key of Object.keys(attribute_values ?? {}))
     if (!mayUse(access, 'write', `${attributePrefix}${key}`))
