@@ -126,7 +126,7 @@ function itemFrom(
       return buildRefusalAt(index, 'body', operation.op === 'delete' ? 'must be absent in a delete' : 'is required')
     const body = call.checkItem(operation.body ?? {}) as EntityBody
     const entityBody = withExternalId(operation, body)
-    requireWritable(accessOf(call.caller, stack_id), entityBody, { operation: operation.op, match })
+    requireWritable(accessOf(call.caller, stack_id), entityBody, { clearsRest: operation.op === 'put', match })
     const address = addressOf(kind, operation, entityBody, match !== undefined)
     if ('refused' in address) return buildRefusalAt(index, address.refused.field, address.refused.message)
     const if_match = operation.if_match === undefined ? null : readIfMatch(operation.if_match)

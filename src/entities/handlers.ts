@@ -137,7 +137,7 @@ function resultOf({ status, headers, data }: Response, { representation }: Done)
 
 function writeOf(kind: EntityKind, call: Call<EntityBody>, target: WriteTarget): Write {
   const { operation, stack_id, match } = target
-  requireWritable(accessOf(call.caller, stack_id), call.body, { operation, match })
+  requireWritable(accessOf(call.caller, stack_id), call.body, { clearsRest: operation === 'put', match })
   const { references, erased, handling, rights, actor, request_id } = requestOf(call)
   return newWrite({
     operation,

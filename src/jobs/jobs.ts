@@ -84,7 +84,7 @@ function checkedBody({ body: { change }, caller, checkItem }: BatchCall<BulkBody
   try {
     const body = checkItem(change.body ?? {}) as EntityBody
     if (body.external_id !== undefined) throwBrokenRule('/external_id', 'cannot be the same for several')
-    requireWritable(accessOf(caller, stack_id), body, { operation: change.op })
+    requireWritable(accessOf(caller, stack_id), body, { clearsRest: change.op !== 'patch' })
     return body
   } catch (error) {
     if (!(error instanceof Fault)) throw error

@@ -70,27 +70,22 @@ const unwritable = 'is a field that the role of the caller cannot write'
 /** What a write would set: fields by name, and attribute values by key. */
 type Written = Record<string, unknown> & { attribute_values?: Record<string, unknown> | null | undefined }
 
-/** The operations that set or end all fields of an entity. */
-const ofAllFields: ReadonlySet<string> = new Set(['put', 'delete', 'erase'])
-
 /**
- * Throws a Fault of 403 for each field that the caller's role cannot write, at its place in the body. `match`: the fields that the write
- * recognizes its person by, which tell whether somebody has them.
+ * Throws a Fault of 403 for each field that the caller's role cannot write, at its place in the body. `clearsRest`: the write sets all
+ * fields. `match`: the fields that it recognizes its person by, which tell whether somebody has them.
  */
 export function requireWritable(
   access: FieldAccess | undefined,
   body: Written,
-  { operation, match = [] }: { operation?: string; match?: readonly string[] | undefined },
+  { clearsRest = false, match = [] }: { clearsRest?: boolean; match?: readonly string[] | undefined } = {},
 ): void {
   if (!access) return
   const details: Detail[] = []
-  if (operation && ofAllFields.has(operation) && !access.write.has(allFields))
-    details.push({ path: '', message: 'changes all fields, and the role of the caller cannot write all of them' })
+  if (clearsRest && !access.write.has(allFields))
+    details.push({ path: '', message: 'replaces all fields, and the role of the caller cannot write all of them' })
   const { attribute_values, ...fields } = body
-  // A creation, an upsert and an import name their entity by it.
-  const isRename = (name: string) => operation === 'patch' && name === 'external_id'
   for (const name of Object.keys(fields))
-    if (name !== phoneMember && !(isRename(name) ? access.write.has(allFields) : mayUse(access, 'write', name)))
+    if (name !== phoneMember && !mayUse(access, 'write', name))
       details.push({ path: pointer(name), message: unwritable })
   for (const key of Object.keys(attribute_values ?? {}))
     if (!mayUse(access, 'write', `${attributePrefix}${key}`))

@@ -1,7 +1,6 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
 import { useWrite } from '../app/client.ts'
-import { isWhole } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -92,7 +91,7 @@ function Ending({ owner, found: { id, change }, onShow }: Omit<AbsentEntityProps
     )
   return (
     <Notice kind="caution" title={kind.deletedBy(change.actor, when)}>
-      {mayWrite && isWhole(owner) && change.operation === 'delete' && (
+      {mayWrite && change.operation === 'delete' && (
         <>
           <p>{texts.restoreAdvice}</p>
           {restore.error && <Problem error={restore.error} />}

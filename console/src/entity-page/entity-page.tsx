@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import type { EntitySearch, SetMoment } from '../entity/search.ts'
@@ -21,7 +22,7 @@ export function EntityPage() {
   const { by } = useSearch({ strict: false }) as EntitySearch
   const owner = stackKey ?? 'people'
   const identifier = externalId ?? recordId ?? ''
-  return <AtAddress key={`${owner} ${identifier}`} owner={owner} identifier={identifier} by={by} />
+  return <AtAddress owner={owner} identifier={identifier} by={by} />
 }
 
 function AtAddress(address: Address) {
@@ -29,6 +30,7 @@ function AtAddress(address: Address) {
   const texts = useMessages(messages)
   const search = useSearch({ strict: false }) as EntitySearch
   const navigate = useNavigate()
+  const navigateAfter = useNavigateAfter()
   const query = foundQuery(address)
   const found = useQuery(query)
   const { data } = found
@@ -53,7 +55,7 @@ function AtAddress(address: Address) {
     const found: Found = { kind: 'present', entity: owner === 'people' ? entity : named }
     queryClient.setQueryData(foundQuery({ owner, identifier: next, by: target.search.by }).queryKey, found)
     if (search.by !== 'id' || target.search.by !== 'id')
-      await navigate({ ...target, replace: true, ignoreBlocker: true } as never)
+      await navigateAfter({ ...target, replace: true, ignoreBlocker: true } as never)
     // The old address leads nowhere after a new identifier.
     if (next !== identifier) queryClient.removeQueries({ queryKey: query.queryKey })
     await queryClient.invalidateQueries({ queryKey: ['entities', owner], refetchType: 'none' })
@@ -62,10 +64,11 @@ function AtAddress(address: Address) {
   const setMoment: SetMoment = moment =>
     navigate({ to: '.', search: before => ({ ...(before.by && { by: before.by }), ...moment }) as never })
   const shared = { owner, setMoment, onShow: show }
+  // A write that changes the identifier leaves the page as it is: another section may be edited too.
   if (search.at !== undefined || search.version !== undefined)
-    return <PastEntity id={id} found={data} moment={search} {...shared} />
-  if (data.kind === 'absent') return <AbsentEntity found={data} {...shared} />
-  return <PresentEntity entity={data.entity} alias={search.alias} onRefresh={refresh} {...shared} />
+    return <PastEntity key={id} id={id} found={data} moment={search} {...shared} />
+  if (data.kind === 'absent') return <AbsentEntity key={id} found={data} {...shared} />
+  return <PresentEntity key={id} entity={data.entity} alias={search.alias} onRefresh={refresh} {...shared} />
 }
 
 const identifiersOf = (found: Found) =>

@@ -1,11 +1,11 @@
 import { isKithError, type Person } from '@kith/client'
-import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { SeenBy } from '../access-log/entry-table.tsx'
 import { useWrite } from '../app/client.ts'
-import { isWhole, mayUse } from '../app/field-rights.ts'
+import { mayReadAddresses } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { entityAddress, nameOf } from '../entity/address.ts'
 import { type Entity, entitiesOf, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
@@ -41,7 +41,7 @@ type PresentEntityProps = {
 export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMoment }: PresentEntityProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
-  const mayDelete = useScope(scopesOf(owner).write) && isWhole(owner)
+  const mayWrite = useScope(scopesOf(owner).write)
   const isEvent = useIsEvent(owner)
   const [notice, setNotice] = useState<ReactNode>()
   const [isDeleting, setDeleting] = useState(false)
@@ -69,7 +69,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
               onNotice={setNotice}
             />
           ) : (
-            mayDelete && <Button onPress={() => setDeleting(true)}>{texts.delete}</Button>
+            mayWrite && <Button onPress={() => setDeleting(true)}>{texts.delete}</Button>
           )}
         </>
       }
@@ -111,9 +111,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
       {person?.consents && <ConsentsSection person={person} onShow={showPerson} />}
-      {person && mayUse('read', owner, 'email') && mayUse('read', owner, 'mobile_number') && (
-        <DeliverabilitySection person={person} onRefresh={onRefresh} />
-      )}
+      {person && mayReadAddresses() && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
       <LinksSection owner={owner} entity={entity} />
       {person && <SeenBy id={id} />}
       {isDeleting && (
@@ -129,7 +127,7 @@ type DeleteDialogProps = { owner: string; entity: Entity; onClose: () => void; o
 export function DeleteDialog({ owner, entity, onClose, onRefresh }: DeleteDialogProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const id = idOf(entity)
   const remove = useWrite(() => entitiesOf(owner).delete({ id }, { ifMatch: entity.version }), {
     onSuccess: () => {

@@ -43,7 +43,8 @@ export function PersonMenu({ id, person, last, onShow, onDelete, onNotice }: Per
   const { scopes } = useSession()
   const [open, setOpen] = useState<Action>()
   const allowed = actions
-    .filter(action => isWhole('people') && scopesOf[action].every(scope => scopes.includes(scope)))
+    .filter(action => scopesOf[action].every(scope => scopes.includes(scope)))
+    .filter(action => action === 'delete' || isWhole('people'))
     .filter(action => (person ? action !== 'merge' || person.state === 'active' : forDeleted.includes(action)))
   const close = () => setOpen(undefined)
   const shared = { id, onClose: close }

@@ -164,12 +164,12 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
 
 /** What the service says of places of a request, in the language of the page if it is known. */
 export function Details({ details }: { details: readonly Detail[] }) {
-  const { translated } = useServiceTexts()
+  const { said } = useServiceTexts()
   return (
     <ul className={noticeStyles.details}>
       {details.map(({ path, message }) => (
         <li key={`${path} ${message}`}>
-          {path && <code>{path}</code>} {translated(message) ?? message}
+          {path && <code>{path}</code>} {said(message)}
         </li>
       ))}
     </ul>

@@ -1,10 +1,12 @@
 import type { Webhook, WebhookTest } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
 import { Facts, Loading, Notice, Page, Problem } from '../ui/page.tsx'
@@ -68,7 +70,7 @@ type WebhookChange = Parameters<typeof client.webhooks.update>[1]
 
 function WebhookActions({ webhook }: { webhook: Webhook }) {
   const texts = useMessages(messages)
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const [overlay, setOverlay] = useState<'edit' | 'remove'>()
   const { id, active, url } = webhook
   const close = () => setOverlay(undefined)
@@ -118,9 +120,10 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
 
 function TestOutcome({ test: { delivered, response_status, error, response } }: { test: WebhookTest }) {
   const texts = useMessages(messages)
+  const { said } = useServiceTexts()
   if (delivered) return <Notice kind="success" title={texts.testDelivered(response_status!)} />
   return (
-    <Notice kind="error" title={texts.testFailed(error ?? String(response_status))}>
+    <Notice kind="error" title={texts.testFailed(error === null ? String(response_status) : said(error))}>
       {response && <p>{response}</p>}
     </Notice>
   )
