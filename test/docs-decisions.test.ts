@@ -7,7 +7,7 @@ const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const files = globSync('docs/decisions/0*.md', { cwd: root }).sort()
 const numberOf = (file: string) => Number(file.slice('docs/decisions/'.length, 'docs/decisions/0000'.length))
 const records = new Map(files.map(file => [numberOf(file), read(file)]))
-const rows = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d+)\]\((.+?)\) \| (.+?) \| (.+?) \|$/gm)].map(
+const rows = [...read('docs/decisions/README.md').matchAll(/^\| \[(\d+)\]\((.+?)\) \| (.+?) \|(.*?) \|$/gm)].map(
   ([, number, file, title, status]) => ({ number: Number(number), file, title, status: status! }),
 )
 /** The numbers that the index says have no record: of a row, one or a range. */
