@@ -4,11 +4,14 @@ import { readMetrics, type Samples } from './support/metrics.ts'
 import { useOwnService } from './support/service.ts'
 
 const document = readFileSync(new URL('../docs/metrics.md', import.meta.url), 'utf8')
-const rows = [...document.matchAll(/^\| `(\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(([, name, type, labels]) => ({
-  name: name!,
-  type: type!,
-  labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!),
-}))
+const rows = [...document.matchAll(/^\| (`\w+`(?:, `\w+`)*) \| (\w+) \| (.*?) ?\| /gm)].flatMap(
+  ([, names, type, labels]) =>
+    [...names!.matchAll(/\w+/g)].map(([name]) => ({
+      name,
+      type: type!,
+      labels: [...labels!.matchAll(/`(\w+)`/g)].map(([, label]) => label!),
+    })),
+)
 
 const service = useOwnService()
 let metrics: Samples
