@@ -181,8 +181,7 @@ export const readEntityChangesSql = feed(
 
 export const segmentsFollowerName = 'segments'
 
-/** The join of the position of the follower of segments. */
-export const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
+const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
 
 /** The most entries and exits of one segment that one statement reads. */
 const maxMoves = 2_000

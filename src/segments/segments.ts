@@ -204,7 +204,7 @@ export async function listMembers({ context, caller, signal, params, shown }: Ca
   for (const scope of scopesOfSegment(segment, definitions, caller, '/segment_key'))
     requireScope(caller, scope, ', which reads what the filter of the segment tests')
   type Members = { head: number; log_id: string; people: string[] }
-  const values = [context.organization_id, segment.id, after, limit + 1]
+  const values = [context.organization_id, segment.id, after, limit + 1, segmentsFollowerName]
   const [found] = await context.db.query<Members>(readMembersSql, values, signal)
   if (!found) throw new Fault(computingRefusal())
   const { head, log_id } = found

@@ -1,4 +1,3 @@
-import { segmentsFollower } from '../changes/sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
@@ -93,7 +92,7 @@ export const readMembersBetweenSql = statement(
 )
 
 /**
- * $2: segment, $3: after this person, $4: limit. Its members, and a number up to which the log tells of them, which may tell of some of them
+ * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. The members, and a number up to which the log tells of them, which may tell of some of them
  * again. No row while they are computed.
  */
 export const readMembersSql = statement(
@@ -102,7 +101,7 @@ export const readMembersSql = statement(
      select m.person_id from segment_members m
      where m.organization_id = $1 and m.segment_id = $2 and m.person_id > $3 order by m.person_id limit $4
    ) as people
-   from change_heads h join ${segmentsFollower}
+   from change_heads h join followers f on f.organization_id = $1 and f.name = $5 and f.id = 0
      join segments g on g.organization_id = $1 and g.id = $2 and g.since is not null
    where h.organization_id = $1`,
 )
