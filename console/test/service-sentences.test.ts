@@ -54,6 +54,11 @@ it('a sentence keeps its values in the other languages, and an unlisted one is l
   expect(translated('it', 'must be one of: gold, silver')).toBe('deve essere uno di questi valori: gold, silver')
   expect(translated('en', 'must be at most 255 characters')).toBe('must be at most 255 characters')
   expect(translated('de', 'The moon is in the way.')).toBeUndefined()
+  const nested =
+    'leads to the segment vips, whose filter is invalid at /filter/x: is not a field of a person that a filter accepts'
+  expect(translated('de', nested)).toBe(
+    'führt zum Segment vips, dessen Filter bei /filter/x ungültig ist: ist kein Feld, nach dem sich filtern lässt',
+  )
   const unknown = 'unknown key: did you mean "first_name"?'
   expect(translated('de', unknown)).toBe('diesen Schlüssel gibt es hier nicht. Meinten Sie "first_name"?')
   expect(translated('it', unknown)).toBe('questa chiave qui non esiste. Intendevi "first_name"?')

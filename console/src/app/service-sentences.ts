@@ -324,6 +324,40 @@ export const serviceSentences: Sentences = {
   'There is no such retention rule.': ['Diese Regel gibt es nicht mehr.', 'Questa regola non esiste più.'],
   'There is no such segment.': ['Dieses Segment gibt es nicht mehr.', 'Questo segmento non esiste più.'],
   'is not the key of a segment': ['ist nicht der Schlüssel eines Segments', 'non è la chiave di un segmento'],
+  'must be the key of a segment': ['ist nicht der Schlüssel eines Segments', 'non è la chiave di un segmento'],
+  'leads to the segment #, whose filter is invalid at #: #': [
+    'führt zum Segment #, dessen Filter bei # ungültig ist: #',
+    'porta al segmento #, il cui filtro non è valido in #: #',
+  ],
+  'is not a field of a # that a filter accepts': [
+    'ist kein Feld, nach dem sich filtern lässt',
+    'non è un campo per cui si può filtrare',
+  ],
+  'is no field: write attribute_values.<key>': [
+    'ist kein Feld: Schreiben Sie attribute_values.<Schlüssel>',
+    'non è un campo: scrivi attribute_values.<chiave>',
+  ],
+  'is not an operator': ['ist kein Operator', 'non è un operatore'],
+  'must be an object of conditions': ['muss ein Objekt aus Bedingungen sein', 'deve essere un oggetto di condizioni'],
+  'must have at least one operator': ['braucht mindestens einen Operator', 'ha bisogno di almeno un operatore'],
+  'is nested deeper than # levels': ['hat mehr als # Ebenen', 'ha più di # livelli'],
+  'exceeds the maximum of # conditions in a filter': [
+    'ist eine Bedingung zu viel: Ein Filter hat höchstens #',
+    'è una condizione di troppo: un filtro ne ha al massimo #',
+  ],
+  'applies only to a declared relationship': [
+    'gilt nur für eine deklarierte Verknüpfung',
+    'vale solo per una relazione dichiarata',
+  ],
+  '# has no relationship #': ['# hat keine Verknüpfung #', '# non ha una relazione #'],
+  'is not indexed: PATCH /v1/schema/attributes/# {"indexed": true}': [
+    'hat keinen Index: Schalten Sie ihn beim Attribut ein',
+    'non ha un indice: attivalo nell’attributo',
+  ],
+  'is not a declared attribute. Only a declared, indexed attribute sorts a page': [
+    'ist nicht deklariert. Sortieren lässt sich nur nach deklarierten Attributen mit einem Index',
+    'non è dichiarato. Si può ordinare solo per attributi dichiarati con un indice',
+  ],
   'exceeds the limit of # rules per organization': [
     'es sind höchstens # Regeln möglich',
     'sono possibili al massimo # regole',

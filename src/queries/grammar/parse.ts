@@ -260,7 +260,7 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
 /** The fields at the other end of a relationship are not named: the caller may lack the scope that reads them. */
 function throwNoField(name: string, context: ParseContext): never {
   const { stack_id, caller, definitions, relationDepth, segments } = context
-  if (`${name}.` === attributePrefix) throwInvalid(context, `is no field: write ${attributePrefix}<key>`)
+  if (`${name}.` === attributePrefix) throwInvalid(context, 'is no field: write attribute_values.<key>')
   const unknown = { stack_id, name, names: fieldNamesOf(stack_id) }
   const hint = relationDepth === 0 && !segments ? suggestField(caller, definitions, unknown) : ''
   const noun = stack_id === peopleStackId ? 'person' : 'record'
