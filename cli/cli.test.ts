@@ -179,6 +179,15 @@ describe('kith keys', () => {
   })
 })
 
+describe('kith token revoke', () => {
+  it('refuses a text that is not the id of a token', async () => {
+    expect(await kith('token', 'revoke', 'abc', '--yes')).toMatchObject({
+      code: 1,
+      stderr: '"abc" is not the id of a token. See kith token list.\n',
+    })
+  })
+})
+
 describe('kith migrate', () => {
   it('reports the migrations that ran, or that there is nothing to do', async () => {
     expect(await kith('migrate')).toMatchObject({

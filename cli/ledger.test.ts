@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { runInProcess, useFolder } from '../test/support/command.ts'
 import { sealLedgers } from '../test/support/ledger.ts'
@@ -114,7 +114,16 @@ describe('kith ledger', () => {
     expect([unsigned.code, unsigned.stderr]).toEqual([1, expect.stringContaining('The signature of the note')])
     const empty = await ofOrganization('verify', '--since', await keep(''))
     expect([empty.code, empty.stderr]).toEqual([1, expect.stringContaining('The note has no blank line')])
-    expect((await ofOrganization('verify', '--since', join(folder, 'missing'))).code).toBe(1)
+    const missing = join(folder, 'missing')
+    expect(await ofOrganization('verify', '--since', missing)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`The file ${missing} does not exist.`),
+    })
+    // npm runs the script in the folder of the package.
+    const typedIn = { DATABASE_URL: service.databaseUrl, npm_lifecycle_event: 'kith', INIT_CWD: folder }
+    const name = basename(await keep(note))
+    const found = await runInProcess(['ledger', 'verify', '--org', organization.key, '--since', name], typedIn)
+    expect(found.code).toBe(0)
   })
 
   it('refuses an unknown organization, and --since with --all', async () => {

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { contextOf } from '../src/db/context.ts'
 import { type Database, openDatabase } from '../src/db/db.ts'
 import { type AuditResult, auditLedger, readKeptCheckpoint } from '../src/ledger/audit.ts'
@@ -7,6 +6,7 @@ import { readLedger, readVerifierKeys } from '../src/ledger/ledger.ts'
 import type { Organization } from '../src/organizations/organizations.ts'
 import { loadConfig } from '../src/process/config.ts'
 import { UsageError } from './command.ts'
+import { readInput } from './files.ts'
 import { newPlainCommand } from './kith-command.ts'
 import { formatCount, type QuietOptions, withProgress } from './progress.ts'
 import { organizationsOf, requireOrganization, withServer } from './session.ts'
@@ -43,7 +43,7 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv) {
       if (options.all && options.since !== undefined)
         throw new UsageError('A checkpoint belongs to one organization. Give --org instead of --all.')
       const config = loadConfig(environment)
-      const kept = options.since === undefined ? undefined : await readFile(options.since, 'utf8')
+      const kept = options.since === undefined ? undefined : (await readInput(environment, options.since)).toString()
       const key = options.all ? undefined : options.org
       const value = await withServer(config, url => verifyLedgers(url, { key, kept }, options))
       if (value.some(({ findings }) => findings.length > 0)) process.exitCode = 1

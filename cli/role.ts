@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import type { RoleBody } from '../client/index.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
 import { UsageError } from './command.ts'
 import { connect } from './connection.ts'
+import { readInput } from './files.ts'
 import { newPlainCommand, type OptionsOf, type PlainCommand } from './kith-command.ts'
 import { wordsColumn } from './print-rows.ts'
 
@@ -35,7 +35,7 @@ export function roleCommand(environment: NodeJS.ProcessEnv) {
     .with(addRoleOptions)
     .connection()
     .action(async (key, options) => {
-      const { scopes, ...settings } = await settingsOf(options)
+      const { scopes, ...settings } = await settingsOf(environment, options)
       if (!scopes) throw new UsageError('--scope is missing.')
       const client = await connect(environment, options, { scope: `access:write ${scopes.join(' ')}` })
       const value = await client.access.roles.create({ key, scopes, ...settings })
@@ -51,7 +51,7 @@ export function roleCommand(environment: NodeJS.ProcessEnv) {
     .connection()
     .action(async (key, options) => {
       const state = options.archive ? 'archived' : options.activate ? 'active' : undefined
-      const body = { ...(await settingsOf(options)), ...(state && ({ state } as const)) }
+      const body = { ...(await settingsOf(environment, options)), ...(state && ({ state } as const)) }
       const scope = ['access:write', ...(body.scopes ?? [])].join(' ')
       const client = await connect(environment, options, { scope })
       const value = await client.access.roles.patch(key, body)
@@ -77,20 +77,21 @@ const addRoleOptions = (command: PlainCommand) =>
     )
     .option('--name <name>', 'A name for people to read.')
 
-async function settingsOf({ scope, fields, name }: OptionsOf<typeof addRoleOptions>) {
+async function settingsOf(environment: NodeJS.ProcessEnv, { scope, fields, name }: OptionsOf<typeof addRoleOptions>) {
   return {
     ...(scope !== undefined && { scopes: splitScopes(scope) as RoleBody['scopes'] }),
-    ...(fields !== undefined && { fields: await readFields(fields) }),
+    ...(fields !== undefined && { fields: await readFields(environment, fields) }),
     ...(name !== undefined && { name }),
   }
 }
 
-async function readFields(path: string): Promise<NonNullable<RoleBody['fields']> | null> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`The file ${path} cannot be read (${error.code}).`)
-  })
+async function readFields(
+  environment: NodeJS.ProcessEnv,
+  path: string,
+): Promise<NonNullable<RoleBody['fields']> | null> {
+  const text = await readInput(environment, path)
   try {
-    return JSON.parse(text)
+    return JSON.parse(text.toString())
   } catch {
     throw new UsageError(`The file ${path} is not JSON.`)
   }

@@ -2,6 +2,7 @@ import type { ApiTokenBody, Client, ListedToken } from '../client/index.ts'
 import { readTokenPage, revokeToken } from '../src/auth/issued-tokens.ts'
 import { contextOf } from '../src/db/context.ts'
 import { scopes, splitScopes } from '../src/route/scopes.ts'
+import { isUuid } from '../src/values/formats.ts'
 import { wholeNumber } from './command.ts'
 import { confirm } from './confirm.ts'
 import { atServiceOrDatabase, makeTokenForOthers } from './connection.ts'
@@ -66,6 +67,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv) {
         service: client => client.access.tokens.revoke(jti),
         database: async (session, key = 'default') => {
           const { id } = await requireOrganization(session.db, key)
+          if (!isUuid(jti)) throw new Error(`${JSON.stringify(jti)} is not the id of a token. See kith token list.`)
           await revokeToken(contextOf(session.db, id), jti)
           await recordOperation(session, [id], { event: 'token_revoked', target: jti, command: 'kith token revoke' })
         },

@@ -335,7 +335,8 @@ async function startArchiving(archive: NonNullable<Config['archive']>, embedded:
   const { openStore } = await import('./db/archive/store.ts')
   const { url, dataDir: path } = embedded
   const log = (line: string) => logger.info({ component: 'archive' }, line)
-  return startArchiver({ ...archive, url, path, store: openStore(archive.address), log })
+  const warn = (line: string) => logger.warn({ component: 'archive' }, line)
+  return startArchiver({ ...archive, url, path, store: openStore(archive.address), log, warn })
 }
 
 async function openStorage({ config, logger, closing, stopping }: StartContext): Promise<Storage> {

@@ -8,6 +8,7 @@ import S3rver from 's3rver'
 import * as tar from 'tar-stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Base, listBases, partName, readPosition, writeBase, writePosition } from '../../src/db/archive/archive.ts'
+import { copyBase } from '../../src/db/archive/base.ts'
 import { openStore, type Store } from '../../src/db/archive/store.ts'
 import { startEmbedded } from '../../src/db/embedded.ts'
 import { parseArchiveAddress, type S3Settings } from '../../src/process/archive-address.ts'
@@ -304,6 +305,29 @@ describe('the start of a service with an archive', { timeout: 400_000 }, () => {
     const other = await startOf(place.environment)
     expect(other).toMatchObject({ code: 1, output: expect.stringContaining('is the archive of other data') })
   })
+})
+
+it('a copy that fails leaves none of its parts in the archive, where the log needs the room', async () => {
+  const { store } = await makeFolderPlace()
+  const database = await startEmbedded({ dataDir: await makeDataFolder(), purpose: 'command', log: () => {} })
+  const written: string[] = []
+  const full: Store = {
+    ...store,
+    write: async (name, bytes) => {
+      if (name.endsWith('base.json')) throw new Error('no space left on device')
+      written.push(name)
+      await store.write(name, bytes)
+    },
+  }
+  try {
+    await writePosition(store, 1, { until: '2100-01-01T00:00:00.000Z', segment: 1 })
+    const { url, dataDir: path } = database
+    await expect(copyBase({ url, path, store: full, patienceMs: 1_000 })).rejects.toThrow('no space left')
+    expect(written).toHaveLength(1)
+    expect(await store.list('bases/')).toEqual([])
+  } finally {
+    await database.stop()
+  }
 })
 
 describe('hostile objects', { timeout: 60_000 }, () => {

@@ -138,7 +138,8 @@ export async function listBases(store: Store): Promise<Base[]> {
   return bases.toSorted((a, b) => Date.parse(a.stopped_at) - Date.parse(b.stopped_at))
 }
 
-async function removeBase(store: Store, id: string): Promise<void> {
+/** Removes a copy, also one that is not complete. */
+export async function removeBase(store: Store, id: string): Promise<void> {
   // Without its description, the rest of a copy is not used.
   await store.remove(`bases/${id}/base.json`)
   for (const name of await store.list(`bases/${id}/`)) await store.remove(name)

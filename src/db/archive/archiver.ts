@@ -27,6 +27,8 @@ export type ArchiverOptions = {
   seconds: number
   days: number
   log: (line: string) => void
+  /** Logs what keeps the archive from being up to date. */
+  warn: (line: string) => void
 }
 
 export type Archiver = {
@@ -44,6 +46,8 @@ const retryMs = 5_000
 const stopPatienceMs = 1_000
 const finishPatienceMs = 4_000
 const baseIntervalMs = 86_400_000
+/** A copy that failed is tried again after one interval of the log, then two, four, up to this time. */
+const maxCopyRetryMs = 3_600_000
 
 type Progress = { timeline: number; next: number | undefined; needsBase: boolean }
 
@@ -79,6 +83,8 @@ class Archiving {
   #retryAtMs = 0
   #problem = ''
   #copying: Promise<void> | undefined
+  #copyFailures = 0
+  #copyRetryAtMs = Number.NEGATIVE_INFINITY
   readonly #stoppingCopies = new AbortController()
 
   constructor(options: ArchiverOptions) {
@@ -100,13 +106,13 @@ class Archiving {
         await writeFile(stoppingFile(this.#options.path), '')
         throw new Error(`KITH_ARCHIVE cannot be used: ${message}.`)
       }
-      this.#options.log(`archiving failed and will be retried: ${message}`)
+      this.#options.warn(`archiving failed and will be retried: ${message}`)
       this.#problem = message
     }
   }
 
   async step(): Promise<void> {
-    const { seconds, log } = this.#options
+    const { seconds, log, warn } = this.#options
     if (performance.now() < this.#retryAtMs) return
     try {
       if (this.#lastTurnMs < (this.#finishAtMs ?? performance.now() - seconds * 1_000)) await this.#turn()
@@ -117,7 +123,7 @@ class Archiving {
       this.#problem = ''
     } catch (error) {
       const { message } = error as Error
-      if (message !== this.#problem) log(`archiving failed and will be retried: ${message}`)
+      if (message !== this.#problem) warn(`archiving failed and will be retried: ${message}`)
       this.#problem = message
       this.#retryAtMs = performance.now() + Math.min(retryMs, seconds * 1_000)
     }
@@ -131,7 +137,7 @@ class Archiving {
     while (this.#lastTurnMs < startedMs && performance.now() < startedMs + finishPatienceMs) await setTimeout(50)
     if (this.#lastTurnMs >= startedMs) return
     this.#finishAtMs = Number.NEGATIVE_INFINITY
-    this.#options.log('the archive is not up to date: the next start continues')
+    this.#options.warn('the archive is not up to date: the next start continues')
     await writeFile(stoppingFile(this.#options.path), '')
   }
 
@@ -184,7 +190,7 @@ class Archiving {
   }
 
   async #copyIfDue(progress: Progress): Promise<void> {
-    if (this.#copying) return
+    if (this.#copying || performance.now() < this.#copyRetryAtMs) return
     const last = (await listBases(this.#options.store)).findLast(base => base.timeline === progress.timeline)
     const isRecent = last && Date.now() - Date.parse(last.stopped_at) < baseIntervalMs
     if (isRecent && !progress.needsBase) return
@@ -196,30 +202,33 @@ class Archiving {
 
   /** Copies the data, and removes what the archive no longer needs. */
   async #copy(progress: Progress): Promise<void> {
-    const { url, path, store, days, log } = this.#options
+    const { url, path, store, seconds, days, log, warn } = this.#options
     const { signal } = this.#stoppingCopies
     try {
       const { id } = await copyBase({ url, path, store, patienceMs: Number.POSITIVE_INFINITY, signal })
       log(`the copy ${id} of the data is in the archive`)
+      this.#copyFailures = 0
       await removeOld(store, { days, current: id }).catch(error =>
-        log(`old copies could not be removed from the archive: ${error.message}`),
+        warn(`old copies could not be removed from the archive: ${error.message}`),
       )
     } catch (error) {
       progress.needsBase = true
-      if (!signal.aborted) log(`the data could not be copied to the archive: ${(error as Error).message}`)
+      if (!signal.aborted) warn(`the data could not be copied to the archive: ${(error as Error).message}`)
+      this.#copyRetryAtMs = performance.now() + Math.min(seconds * 1_000 * 2 ** this.#copyFailures, maxCopyRetryMs)
+      this.#copyFailures += 1
     }
   }
 }
 
 /** Archives the segments before and including `last`. Without one that PostgreSQL has removed, the log has a gap: a new copy is needed. */
-async function archiveThrough(progress: Progress, last: number, { path, store, log }: ArchiverOptions): Promise<void> {
+async function archiveThrough(progress: Progress, last: number, { path, store, warn }: ArchiverOptions): Promise<void> {
   const { timeline } = progress
   while (progress.next! <= last) {
     const name = segmentName(timeline, progress.next!)
     const bytes = await orMissing(readFile(join(path, 'data', 'pg_wal', name)))
     if (bytes) await writeSegment(store, timeline, progress.next!, bytes)
     else if (!(await readSegment(store, timeline, progress.next!))) {
-      log(`the segment ${name} of the log is gone, so restores begin with a new copy of the data`)
+      warn(`the segment ${name} of the log is gone, so restores begin with a new copy of the data`)
       progress.needsBase = true
     }
     progress.next! += 1

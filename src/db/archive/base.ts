@@ -11,7 +11,7 @@ import * as tar from 'tar-stream'
 import type { ServerUser } from '../embedded/processes.ts'
 import { orMissing } from '../missing-files.ts'
 import { withConnection } from '../servers/servers.ts'
-import { type Base, parseSegmentName, partName, readPosition, writeBase } from './archive.ts'
+import { type Base, parseSegmentName, partName, readPosition, removeBase, writeBase } from './archive.ts'
 import type { Store } from './store.ts'
 
 const partBytes = 16 * 2 ** 20
@@ -31,8 +31,18 @@ type CopyOptions = {
  * Copies the data of a running server to the archive, and waits until the service has archived the log of this time. The files change
  * meanwhile; the log since the start of the copy repairs them.
  */
-export async function copyBase({ url, path, store, patienceMs, signal }: CopyOptions): Promise<Base> {
+export async function copyBase(options: CopyOptions): Promise<Base> {
   const id = `${Date.now()}-${randomBytes(4).toString('hex')}`
+  try {
+    return await writeCopy(id, options)
+  } catch (error) {
+    // On a full disk, the parts of the copy would leave no room for the log.
+    await removeBase(options.store, id).catch(() => {})
+    throw error
+  }
+}
+
+async function writeCopy(id: string, { url, path, store, patienceMs, signal }: CopyOptions): Promise<Base> {
   return withConnection(url, async client => {
     const { rows: starts } = await client.query<{ name: string }>(
       `select pg_walfile_name(pg_backup_start('kith archive', true)) as name`,

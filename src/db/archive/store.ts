@@ -52,6 +52,9 @@ function openFolder(folder: string): Store {
         })().finally(() => file.close())
         await rename(partial, path)
         await syncFolder(dirname(path))
+      } catch (error) {
+        // The message of the system names the partial file, which has another name each time.
+        throw new Error(`${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, { cause: error })
       } finally {
         await rm(partial, { force: true })
       }
