@@ -329,12 +329,12 @@ class Audit {
       this.#report('text', `Text ${version} of consent type ${consent_type_id} was changed.`)
     // Beside a history that was changed, these would only repeat it.
     if (this.#findings.length > 0) return
-    const sayForeign = (whose: string, { consent_type_id, channel }: Omit<AnswerPlace, 'sequence'>) =>
+    const sayForeign = (whose: string, { consent_type_id, channel }: AnsweredPurpose) =>
       this.#report(
         'in_force',
         `The answer ${whose} (consent type ${consent_type_id}, ${channel}) is not that of the history.`,
       )
-    for (const found of await db.query<AnswerPlace & { person_id: string }>(findForeignAnswersSql, values))
+    for (const found of await db.query<AnsweredPurpose & { person_id: string }>(findForeignAnswersSql, values))
       sayForeign(`in force of person ${found.person_id}`, found)
     for (const found of await db.query<AnswerPlace>(findForeignAddressAnswersSql, values))
       sayForeign(`for an address of change ${found.sequence}`, found)
@@ -357,6 +357,7 @@ class Audit {
   }
 }
 
+type AnsweredPurpose = Pick<AnswerPlace, 'consent_type_id' | 'channel'>
 type FoundText = { consent_type_id: number; version: number }
 
 const keyOfAnswer = ({ sequence, consent_type_id, channel }: AnswerPlace) => `${sequence} ${consent_type_id} ${channel}`
