@@ -7,6 +7,7 @@ import { dataOf, useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 import { countSubscribers } from '../changes/log-tail.ts'
 import { contextOf } from '../db/context.ts'
+import { tell } from './members.ts'
 
 const service = useOwnService()
 const shop = useShop(service, 'referrer', 'friends', 'employer')
@@ -26,6 +27,23 @@ const told = (items: SegmentChange[]) =>
 const entry = (key: string, ...people: string[]) => [{ key, people: people.sort() }]
 
 describe('the feed of a segment', () => {
+  it('tells of a person who moves again between two pages of a batch by the later change, with what holds last', async () => {
+    await segment('english', english)
+    await follow()
+    const bob = await person('bob', { language: 'it' })
+    const { head } = await readFeed(shop)
+    const [stored] = await service.sql<{ id: number }>('select id from segments where organization_id = $1', [shop.id])
+    const moved = [{ segment_id: stored!.id, person_id: bob }]
+    await service.db.transaction(async tx => {
+      const within = { tx, organization_id: shop.id }
+      await tell(within, { entered: moved, left: [] }, () => head)
+      await tell(within, { entered: [], left: moved }, () => head - 1)
+    })
+    await follow()
+    const { items } = await dataOf(feed('segment=english'))
+    expect(told(items)).toEqual([{ sequence: head, entered: [], left: entry('english', bob) }])
+  })
+
   it('has only the changes by which somebody entered or left, and who', async () => {
     const ada = await person('ada', english)
     await segment('english', english)

@@ -133,11 +133,19 @@ export const deleteMembersSql = statement(
    ))`,
 )
 
-/** $2: segments, $3: people, $4: numbers of changes, $5: whether they entered, one for each. */
+/**
+ * $2: segments, $3: people, $4: numbers of changes, $5: whether they entered, one for each. A person who is in several pages of a batch may
+ * move again between them by an earlier change. The feed then has the later one alone, with what holds last.
+ */
 export const insertSegmentChangesSql = statement(
   'insert_segment_changes',
   `insert into segment_changes (organization_id, segment_id, person_id, sequence, entered)
-   select h.organization_id, v.segment_id, v.person_id, v.sequence, v.entered
+   select h.organization_id, v.segment_id, v.person_id, greatest(v.sequence, (
+     select max(s.sequence) from (
+       select c.segment_id, c.sequence from segment_changes c
+       where c.organization_id = $1 and c.person_id = v.person_id offset 0
+     ) s where s.segment_id = v.segment_id
+   )), v.entered
    from change_heads h cross join unnest($2::integer[], $3::uuid[], $4::bigint[], $5::boolean[])
      as v(segment_id, person_id, sequence, entered)
    where h.organization_id = $1
