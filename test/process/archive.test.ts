@@ -325,6 +325,12 @@ it('a copy that fails leaves none of its parts in the archive, where the log nee
     await expect(copyBase({ url, path, store: full, patienceMs: 1_000 })).rejects.toThrow('no space left')
     expect(written).toHaveLength(1)
     expect(await store.list('bases/')).toEqual([])
+    // A stop ends a copy in the middle of a file. A rejection that nothing handles would end the process with 1.
+    for (const ms of [20, 60, 100, 150, 200, 300]) {
+      const signal = AbortSignal.timeout(ms)
+      await expect(copyBase({ url, path, store: full, patienceMs: 1_000, signal })).rejects.toThrow()
+    }
+    expect(await store.list('bases/')).toEqual([])
   } finally {
     await database.stop()
   }

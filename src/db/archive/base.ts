@@ -159,7 +159,11 @@ async function packFile(pack: tar.Pack, data: string, name: string): Promise<voi
     const entry = pack.entry({ name, size, mode: 0o600 }, error =>
       error ? written.reject(error) : written.resolve(undefined),
     )
-    for await (const chunk of readExactly(file, size)) if (!entry.write(chunk)) await once(entry, 'drain')
+    // If the archive fails or the service stops, the entry ends with an error in the middle of the file, and drains no more.
+    written.promise.catch(() => {})
+    entry.on('error', written.reject)
+    for await (const chunk of readExactly(file, size))
+      if (!entry.write(chunk)) await Promise.race([once(entry, 'drain'), written.promise])
     entry.end(null)
     await written.promise
   } finally {
