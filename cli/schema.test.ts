@@ -53,8 +53,8 @@ const total = { owner: 'orders', key: 'total', type: 'number' }
 
 it('kith schema refuses a segment whose consent type has another number in the organization', async () => {
   await client.schema.consentTypes.create({ key: 'surveys', channels: [{ channel: 'email' }] })
-  const byEmail = (key: string) => ({ key, channels: [{ channel: 'email' }] })
-  const [surveys, news] = [byEmail('surveys'), byEmail('news')]
+  const surveys = { key: 'surveys', channels: [{ channel: 'email' }] }
+  const news = { ...surveys, key: 'news' }
   const segmentOf = (consent_type_id: number) => ({
     key: 'mail',
     filter: { contactable: { consent_type_id, channel: 'email' } },

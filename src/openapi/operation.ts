@@ -324,7 +324,8 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (!row.dryRun || responses[200]) return responses
   // Many generated clients have one type for all successes, that of the first.
   const content = contentWith(Type.Union([answer, row.dryRun]), `${namePrefix(row)}OrDryRun`)
-  return { ...responses, 200: { description: dryRunDescription, headers: headersOf(['X-Request-Id']), content } }
+  const headers = headersOf(names.filter(name => name === 'X-Request-Id' || name === 'X-Kith-Warning'))
+  return { ...responses, 200: { description: dryRunDescription, headers, content } }
 }
 
 const unchangedDescription = 'The body is that of the response with an ETag of `If-None-Match`.'

@@ -25,6 +25,8 @@ const person = Type.Object(
       ),
     ),
     order: nullable(Type.Union([Type.Literal('asc'), Type.Literal('desc')])),
+    direction: Type.Optional(Type.String({ pattern: '^(up|down)$' })),
+    code: Type.Optional(Type.String({ pattern: '^(a|b)+$' })),
     reference: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
     shape: Type.Optional(Type.Union([Type.Object({ x: Type.Number() }), Type.Array(Type.String())])),
     // These fields have names of schema keywords.
@@ -92,6 +94,8 @@ describe('a value that breaks a rule', () => {
       '/email must be an email address, such as ada@example.com, without quotes, comments and IP addresses',
     ],
     [{ order: 'up' }, '/order must be one of: asc, desc, null'],
+    [{ direction: 'left' }, '/direction must be one of: up, down'],
+    [{ code: 'c' }, '/code must match ^(a|b)+$'],
     [{ shape: { x: '1' } }, '/shape must have one of its documented forms'],
     [{ 'e/mail~': 1 }, '/e~1mail~0 unknown key: did you mean "email"?'],
     [

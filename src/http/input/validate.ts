@@ -242,7 +242,10 @@ const messages: Record<string, (params: ErrorObject['params']) => string> = {
   exclusiveMaximum: ({ limit }) => `must be less than ${limit}`,
   distinctBy: ({ keys }) => `repeats the ${keys.join(' and ')} of an earlier element`,
   multipleOf: ({ multipleOf }) => `must be a multiple of ${multipleOf}`,
-  pattern: ({ pattern }) => `must match ${pattern}`,
+  pattern: ({ pattern }) => {
+    const words = /^\^\(([\w|]+)\)\$$/.exec(pattern)?.[1]
+    return words ? `must be one of: ${words.replaceAll('|', ', ')}` : `must match ${pattern}`
+  },
 }
 
 function messageOf(error: ErrorObject): string {

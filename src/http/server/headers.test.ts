@@ -38,6 +38,7 @@ describe('a response', () => {
   it('to input that is not HTTP has these headers too', async () => {
     const { head } = parseResponse(await exchange(service.address, 'nonsense\r\n\r\n'))
     expect(head).toContain('X-Content-Type-Options: nosniff')
+    expect(head).toMatch(/\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
     expect(head).toContain('Cache-Control: no-store')
   })
 

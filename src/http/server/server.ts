@@ -186,7 +186,7 @@ function endWith(socket: Socket, refusal: Refusal): void {
   socket.end(
     `HTTP/1.1 ${refusal.status} ${reasons[refusal.status]}\r\nConnection: close\r\nX-Request-Id: ${request_id}\r\n` +
       headers.join('') +
-      'Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n' +
+      `Date: ${new Date().toUTCString()}\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n` +
       `Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
 }
