@@ -73,6 +73,23 @@ describe('a consent answer of an import without its time', () => {
     expect([wrong.status, wrong.body.details?.[0]?.path]).toEqual([400, '/consents'])
   })
 
+  it.each([
+    ['flag', { email_consent: false }],
+    ['entry with evidence', entry(false, { method: 'paper' })],
+  ])(
+    'is replaced by the same answer with consents=now as a %s, once, and an older one lifts that no more',
+    async (_, body) => {
+      const { client } = organization
+      await client.people.create({ external_id: 'ada', email: 'ada@example.com' })
+      await load([{ external_id: 'ada', ...body }])
+      for (const counts of [{ updated: 1 }, { unchanged: 1 }])
+        expect((await load([{ external_id: 'ada', ...body }], '?consents=now')).counts).toMatchObject(counts)
+      expect((await answers('ada')).map(({ undated }) => undated)).toEqual([true, false])
+      await load([{ external_id: 'ada', ...entry(true, { collected_at: ago(900) }) }])
+      expect(await contact('ada')).toBe(false)
+    },
+  )
+
   it('stays without a time through an export, a deletion with its undoing, and a merge with its undoing', async () => {
     const { client } = organization
     await load([{ external_id: 'ada', ...yes }, { external_id: 'bo' }])

@@ -229,6 +229,33 @@ describe('the unsubscribe link', () => {
     ])
   })
 
+  it.each([
+    ['was collected earlier', { collected_at: '2020-01-01T00:00:00.000Z' }],
+    ['has no time', { undated: true }],
+  ])('refuses anew if the refusal in force %s, so that no older grant counts that arrives later', async (_, time) => {
+    const entry = { consent_type_id: 1, channel: 'email' }
+    const person = await createPerson({ email: 'old@example.com', consents: [{ ...entry, state: false, ...time }] })
+    const { unsubscribe_url } = await links(person, entry)
+    expect((await requestPage(unsubscribe_url)).text).toContain('<button')
+    await requestPage(unsubscribe_url, oneClick)
+    expect((await requestPage(unsubscribe_url)).text).not.toContain('<button')
+    const consents = [{ ...entry, state: true, collected_at: '2023-01-01T00:00:00.000Z' }]
+    await organization.send('PATCH', `/v1/people/${person.external_id}`, { consents })
+    expect((await answersOf(person)).map(({ state, evidence }) => [state, evidence?.method])).toEqual([
+      [false, undefined],
+      [false, 'unsubscribe_link'],
+      [true, undefined],
+    ])
+    const decision = await organization.send('POST', `/v1/people/${person.external_id}/contactable`, entry)
+    expect(decision.body.data.allowed).toBe(false)
+    // A minute later, a request is another one, and not the same again.
+    const ago = new Date(Date.now() - 61_000).toISOString()
+    const change = `update entities set answers = jsonb_set(answers, '{1:email,answered_at}', to_jsonb($2::text)) where organization_id = $1`
+    await service.sql(`${change} and id = $3`, [organization.id, ago, person.id])
+    await requestPage(unsubscribe_url, oneClick)
+    expect(await answersOf(person)).toHaveLength(4)
+  })
+
   it('stores one answer for requests that arrive together', async () => {
     const person = await createPerson(grant(1, 'email'))
     const { unsubscribe_url } = await links(person, { consent_type_id: 1, channel: 'email' })

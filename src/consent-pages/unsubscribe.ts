@@ -6,11 +6,22 @@ import { layOut } from './layout.ts'
 import { type Choice, isAnswered, linkedChoices, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
 import type { Words } from './words.ts'
 
+/** A refusal by a link within so long repeats the last one: mail programs send the request again. */
+const repeatMs = 60_000
+
+/**
+ * Whether the person has refused this here. A refusal that came otherwise does not do: an answer that arrives later may have been collected
+ * after it, and before this one.
+ */
+const isRefusedByLink = (choice: Choice): boolean =>
+  isAnswered(choice, false) && !choice.answer?.undated && linkMethods.has(choice.answer?.method ?? '')
+const linkMethods: ReadonlySet<string> = new Set(['unsubscribe_link', 'preference_page'])
+
 /** The page that asks whether the person wants to unsubscribe. */
 export async function showUnsubscribe(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'unsubscribe')
   const choices = linkedChoices(open)
-  if (choices.every(choice => isAnswered(choice, false))) return unsubscribedPage(open, choices)
+  if (choices.every(isRefusedByLink)) return unsubscribedPage(open, choices)
   const { words } = open.frame
   const content = html`<p>${words.unsubscribeQuestion}</p>
 ${choiceList(choices, words)}
@@ -27,7 +38,7 @@ export async function unsubscribe(call: PageCall): Promise<HtmlPage> {
   const source = isOneClick(call) ? 'List-Unsubscribe=One-Click' : 'page'
   const done = await writeAnswers(call, open, current =>
     linkedChoices(current)
-      .filter(choice => !isAnswered(choice, false))
+      .filter(choice => !isRefusedByLink(choice) || Date.parse(choice.answer!.answered_at) < Date.now() - repeatMs)
       .map(({ type, channel }) => ({
         consent_type_id: type.id,
         channel,

@@ -297,9 +297,11 @@ const repeatsState = (state: boolean, standing: StandingAnswer) =>
  */
 export function isRepeat(answer: Answer, current: Answers, known: ReadonlySet<string> | undefined): boolean {
   const key = answerKey(answer.consent_type_id, answer.channel)
+  const standing = current[key]
+  // An answer that is given now is later than one whose time nobody knows.
+  if (standing?.undated && !answer.undated && !answer.isDated) return false
   if (known?.has(key)) return true
   if (answer.evidence || answer.isDated) return false
-  const standing = current[key]
   return standing !== undefined && standing.state === answer.stored.state && standing.pending === answer.stored.pending
 }
 
