@@ -95,7 +95,7 @@ export function createBrowserSessions(services: Services) {
     await show(exchange, session, organization)
   }
 
-  /** Sends a session, with the scopes that its role has too, and the fields of the role. */
+  /** Sends a session, with the scopes that its role has too, and the fields of the role unless it opens all. */
   async function show(exchange: Exchange, session: Session, { id, key }: Caller['organization']): Promise<void> {
     exchange.organization = key
     const context = contextOf(db.shareOf(id, 'reads'), id)
@@ -104,7 +104,7 @@ export function createBrowserSessions(services: Services) {
       signal: exchange.deadline.signal,
     })
     const { id: session_id, name, scopes, rights, method, account_id, expires_at } = allowed
-    const given = { scopes: [...scopes], role, fields: rights?.fields ?? null }
+    const given = { scopes: [...scopes], role, fields: rights && !rights.isWhole ? rights.fields : null }
     const shown = { id: session_id, name, organization: { key }, ...given, method, account_id, expires_at, version }
     exchange.send(200, success({ data: shown }))
   }

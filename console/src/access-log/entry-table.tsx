@@ -1,6 +1,7 @@
 import type { AccessEntry } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { isUnlimited } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
@@ -74,7 +75,7 @@ const lastOfEach = (entries: readonly AccessEntry[]) =>
 /** The table lists who has seen or changed a person lately. Only a session that may read the access log has it. */
 export function SeenBy({ id }: { id: string }) {
   const texts = useMessages(messages)
-  const mayRead = useScope('access:read')
+  const mayRead = useScope('access:read') && isUnlimited()
   const log = useInfiniteQuery({
     ...accessLogQuery({ entity: id, kind: 'access' }, readEntries),
     select: ({ pages }) => lastOfEach(pages[0]!.items).slice(0, shownEntries),

@@ -2,6 +2,7 @@ import type { ConsoleSession } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { client, useWrite } from '../app/client.ts'
+import { isUnlimited } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { Button } from '../ui/button.tsx'
@@ -21,10 +22,10 @@ import { TokenForm, TokenList } from './tokens.tsx'
 export function AccessPage() {
   const texts = useMessages(messages)
   const navigate = useNavigate()
-  const { tab = 'accounts' } = useSearch({ strict: false }) as AccessSearch
+  const { tab } = useSearch({ strict: false }) as AccessSearch
   const mayWrite = useScope('access:write')
   const tabs = [
-    { id: 'accounts', label: texts.accounts, content: <AccountList /> },
+    ...(isUnlimited() ? [{ id: 'accounts', label: texts.accounts, content: <AccountList /> }] : []),
     { id: 'clients', label: texts.clients, content: <ClientList /> },
     {
       id: 'tokens',
@@ -45,7 +46,7 @@ export function AccessPage() {
       <Tabs
         label={texts.access}
         tabs={tabs}
-        selected={tabs.some(({ id }) => id === tab) ? tab : 'accounts'}
+        selected={(tabs.find(({ id }) => id === tab) ?? tabs[0]!).id}
         onSelect={id => navigate({ to: '/access', search: { tab: id as NonNullable<AccessSearch['tab']> } })}
       />
     </Page>

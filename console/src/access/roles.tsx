@@ -2,7 +2,7 @@ import { type Definitions, profileFieldNames, type Role, type RoleBody } from '@
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
-import { opens } from '../app/field-rights.ts'
+import { isUnlimited, opens } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ownerName } from '../entity/address.ts'
@@ -25,7 +25,7 @@ import { ScopeChoice, ScopeList } from './scope-choice.tsx'
 /** The roles: what clients, tokens and sessions may do, and which fields they see. */
 export function RoleList() {
   const texts = useMessages(messages)
-  const mayWrite = useScope('access:write')
+  const mayWrite = useScope('access:write') && isUnlimited()
   const roles = useQuery(rolesQuery)
   const createButton = mayWrite && (
     <DialogButton look="primary" dialog={close => <RoleDialog onClose={close} />}>
@@ -44,7 +44,7 @@ export function RoleList() {
 
 function RoleTable({ roles }: { roles: Role[] }) {
   const texts = useMessages(messages)
-  const mayWrite = useScope('access:write')
+  const mayWrite = useScope('access:write') && isUnlimited()
   const change = useWrite(
     ({ key, state }: Role) => client.access.roles.patch(key, { state: state === 'active' ? 'archived' : 'active' }),
     { refresh: [rolesQuery.queryKey] },
@@ -88,7 +88,7 @@ function RoleTable({ roles }: { roles: Role[] }) {
 }
 
 function RoleName({ role }: { role: Role }) {
-  const mayWrite = useScope('access:write')
+  const mayWrite = useScope('access:write') && isUnlimited()
   return (
     <>
       {mayWrite ? (

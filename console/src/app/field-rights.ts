@@ -1,4 +1,4 @@
-import type { Role } from '@kith/client'
+import { channels, type Role } from '@kith/client'
 import { queryClient } from './query-client.ts'
 
 /** The fields that the role of the session opens, by owner. Null: all. */
@@ -26,17 +26,35 @@ export function mayUse(use: Use, owner: string, name: string): boolean {
 /** Whether the role of the session opens an owner at all. */
 export const isOpen = (owner: string): boolean => sessionFields()?.[owner] !== undefined || !sessionFields()
 
+/** Whether the session may use all fields of all owners, as the lists of webhooks or erasures need it. The service names no fields then. */
+export const isUnlimited = (): boolean => !sessionFields()
+
 /** Whether the session may use all fields of an owner, as a merge or an erasure needs it. */
 export const isWhole = (owner: string): boolean => mayUse('read', owner, '*') && mayUse('write', owner, '*')
 
+/** The scopes of which every endpoint needs all fields of all owners. */
+const ofUnlimited: ReadonlySet<string> = new Set(['schema:write', 'operations:read', 'webhooks:read', 'webhooks:write'])
+
+/** The fields of people that name their addresses. */
+const addressFields = ['email', 'mobile_prefix', 'mobile_number']
+
+/** Whether the session may read the addresses of people, as what is known of an address needs it. */
+export const mayReadAddresses = (): boolean => addressFields.every(name => mayUse('read', 'people', name))
+
+/** The answers of people, as their fields are named. */
+const answerFields = ['consents', ...Object.values(channels).map(({ flag }) => flag)]
+
 /** The scopes that the session can use: some need all fields, and a role may close them. */
 export function usableScopes(scopes: readonly string[]): string[] {
-  if (!sessionFields()) return [...scopes]
-  const mayRead = (name: string) => mayUse('read', 'people', name)
+  const fields = sessionFields()
+  if (!fields) return [...scopes]
+  const hasStacks = Object.keys(fields).some(owner => owner !== 'people')
   return scopes.filter(scope => {
-    if (scope === 'people:erase' || scope.startsWith('webhooks:')) return isWhole('people')
-    if (scope === 'schema:write' || scope === 'operations:read') return false
-    if (scope === 'consents:read') return ['consents', 'email', 'mobile_number', 'mobile_prefix'].every(mayRead)
-    return true
+    if (ofUnlimited.has(scope)) return false
+    if (scope === 'people:erase') return isWhole('people')
+    if (scope === 'consents:read')
+      return mayReadAddresses() && answerFields.every(name => mayUse('read', 'people', name))
+    if (scope.startsWith('people:')) return isOpen('people')
+    return !scope.startsWith('records:') || hasStacks
   })
 }

@@ -1,4 +1,4 @@
-import { mayUse } from './field-rights.ts'
+import { isUnlimited, mayUse } from './field-rights.ts'
 import type { Session } from './session.tsx'
 
 /** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
@@ -25,8 +25,18 @@ const pages = [
 
 export type NavigationPage = (typeof pages)[number]
 
+/** The pages that show something of all people and records, so a role that closes fields closes them. */
+const ofUnlimited: ReadonlySet<string> = new Set([
+  '/ledger',
+  '/deliverability',
+  '/lifetimes',
+  '/erasures',
+  '/access-log',
+])
+
 /** The pages that the scopes of a session allow. The search for duplicates shows whole people, so its role must open them. */
 export const pagesOf = ({ scopes }: Pick<Session, 'scopes'>): NavigationPage[] =>
   pages
     .filter(({ scope }) => [scope].flat().some(each => scopes.includes(each)))
     .filter(({ to }) => to !== '/duplicates' || mayUse('read', 'people', '*'))
+    .filter(({ to }) => isUnlimited() || !ofUnlimited.has(to))

@@ -22,6 +22,8 @@ import { validateNewAttributeSearch, validateSchemaSearch } from '../schema/sear
 import { Loading } from '../ui/page.tsx'
 import { webhookQuery, webhooksQuery } from '../webhooks/queries.ts'
 import { NotFoundPage, PageFault } from './fault-pages.tsx'
+import { isUnlimited, usableScopes } from './field-rights.ts'
+import { pagesOf } from './navigation.ts'
 import { queryClient } from './query-client.ts'
 import { onlyValid, parseSearch, stringifySearch, validateSignInSearch } from './search-params.ts'
 import { sessionQuery } from './session.tsx'
@@ -85,8 +87,10 @@ const pages = [
   createRoute({
     getParentRoute: () => shell,
     path: '/',
-    beforeLoad: () => {
-      throw redirect({ to: '/people' })
+    beforeLoad: async () => {
+      const session = await queryClient.ensureQueryData(sessionQuery)
+      const [first] = session ? pagesOf({ scopes: usableScopes(session.scopes) }) : []
+      throw redirect({ to: first?.to ?? '/people' })
     },
   }),
   createRoute({
@@ -264,7 +268,7 @@ const pages = [
     getParentRoute: () => shell,
     path: '/access',
     validateSearch: onlyValid(validateAccessSearch),
-    loader: () => void queryClient.prefetchQuery(accountsQuery),
+    loader: () => void (isUnlimited() && queryClient.prefetchQuery(accountsQuery)),
     component: lazyRouteComponent(() => import('../access/access-page.tsx'), 'AccessPage'),
   }),
   createRoute({

@@ -19,7 +19,7 @@ type SignInMethods = { issuer: { name: string; start_url: string } | null }
 /** Signs in by a one-time code or by credentials, and then shows the page that the person wanted. */
 function useSignIn() {
   const router = useRouter()
-  const { next = '/people' } = useSearch({ from: '/sign-in' })
+  const { next = '/' } = useSearch({ from: '/sign-in' })
   return useWrite((body: object) => requestConsole<Session>('POST', 'session', body), {
     onSuccess: session => {
       queryClient.setQueryData(sessionQuery.queryKey, session)

@@ -1,5 +1,6 @@
 import type { Attribute } from '@kith/client'
 import { useInfiniteQuery } from '@tanstack/react-query'
+import { isOpen } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useSession } from '../app/session.tsx'
 import { nameOf, ownerName } from '../entity/address.ts'
@@ -22,7 +23,9 @@ type LinksProps = { owner: string; entity: Entity }
 export function useLinked(owner: string, entity: Entity): Linked[] {
   const { definitions } = useDefinitions()
   const { scopes } = useSession()
-  return linkedTo(definitions, owner, entity).filter(linked => scopes.includes(scopesOf(linked.owner).read))
+  return linkedTo(definitions, owner, entity).filter(
+    linked => scopes.includes(scopesOf(linked.owner).read) && isOpen(linked.owner),
+  )
 }
 
 /** The people and records that an entity links to, and those that link to it. */

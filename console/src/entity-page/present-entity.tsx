@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { SeenBy } from '../access-log/entry-table.tsx'
 import { useWrite } from '../app/client.ts'
-import { mayUse } from '../app/field-rights.ts'
+import { mayReadAddresses } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { entityAddress, nameOf } from '../entity/address.ts'
@@ -111,9 +111,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
     >
       <EntityValues owner={owner} entity={entity} onSaved={isEvent ? undefined : onShow} />
       {person?.consents && <ConsentsSection person={person} onShow={showPerson} />}
-      {person && mayUse('read', owner, 'email') && mayUse('read', owner, 'mobile_number') && (
-        <DeliverabilitySection person={person} onRefresh={onRefresh} />
-      )}
+      {person && mayReadAddresses() && <DeliverabilitySection person={person} onRefresh={onRefresh} />}
       <LinksSection owner={owner} entity={entity} />
       {person && <SeenBy id={id} />}
       {isDeleting && (

@@ -148,8 +148,7 @@ export async function findEntity({ owner, identifier, by }: Address, signal: Abo
   const isById = owner === 'people' ? by === 'id' : by !== 'external_id'
   if (isById) return isId(owner, identifier) ? findById(owner, identifier, signal) : undefined
   const entity = await lookUp(owner, identifier, signal)
-  // A role may close all attributes.
-  if (entity) return { kind: 'present', entity: { ...entity, attribute_values: entity.attribute_values ?? {} } }
+  if (entity) return { kind: 'present', entity }
   const id = owner === 'people' ? await idOfDeleted(identifier, signal) : undefined
   if (id !== undefined) return findAbsent(owner, id, signal)
   return isId(owner, identifier) ? findById(owner, identifier, signal) : undefined

@@ -54,7 +54,7 @@ export function RecordEntry({ linked, record }: { linked: Linked; record: Entity
     ({ key }) => key !== time?.key && record.attribute_values[key] != null,
   )
   const at = timeMsOf(record, time) === undefined ? record.created_at : String(record.attribute_values[time!.key])
-  const { text, author } = record.attribute_values
+  const { text, author } = record.attribute_values ?? {}
   const isNote = notesOf(definitions)?.key === owner && typeof text === 'string'
   return (
     <>

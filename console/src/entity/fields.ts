@@ -107,8 +107,11 @@ function kindOfValue(value: unknown): FieldKind {
   return typeof value === 'number' || typeof value === 'boolean' ? (typeof value as 'number' | 'boolean') : 'json'
 }
 
-/** The fields of the attribute values of an entity: those of attributes, and those of keys that are not declared. */
-export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>, values: Values) {
+/**
+ * The fields of the attribute values of an entity: those of attributes, and those of keys that are not declared. A read has no values if
+ * the role of the session closes all attributes.
+ */
+export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>, values: Values = {}) {
   const used = [...attributes.values()].filter(({ key, state }) => state === 'active' || values[key] !== undefined)
   return {
     declared: used.map(attribute => attributeField(attribute, values[attribute.key])),

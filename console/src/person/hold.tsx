@@ -1,6 +1,7 @@
 import type { HoldBody, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { client, useWrite } from '../app/client.ts'
+import { isUnlimited } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -14,7 +15,7 @@ import { rightsMessages } from './rights-messages.ts'
 
 /** The hold of a person, if the session may see it and there is one. */
 export function useHold(id: string) {
-  const maySee = useScope('people:erase')
+  const maySee = useScope('people:erase') && isUnlimited()
   return useQuery({ ...holdQuery(id), enabled: maySee }).data ?? undefined
 }
 

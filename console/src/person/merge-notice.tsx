@@ -1,6 +1,7 @@
 import { type AnySchema, isKithError, type MergeFrom, type Person, type Unmerged } from '@kith/client'
 import type { ReactNode } from 'react'
 import { client, useWrite } from '../app/client.ts'
+import { isWhole } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { EntityLink } from '../entity/entity-link.tsx'
@@ -41,7 +42,7 @@ type MergeNoticeProps = {
 /** Says that somebody was merged into the person, and offers to undo it. */
 export function MergeNotice({ survivorId, from, title, children, onShow }: MergeNoticeProps) {
   const texts = useMessages(rightsMessages)
-  const mayWrite = useScope('people:write')
+  const mayWrite = useScope('people:write') && isWhole('people')
   const undo = useWrite(() => client.people.unmerge({ id: survivorId }, from), {
     onSuccess: ({ person }) => onShow(person as Person),
   })

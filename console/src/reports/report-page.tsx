@@ -6,7 +6,7 @@ import { useFormats, useLanguage, useMessages } from '../app/language.tsx'
 import { useScope, useSession } from '../app/session.tsx'
 import { scopesOf } from '../entity/entities.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
-import { useDefinitions } from '../entity/schema.ts'
+import { ownersOf, useDefinitions } from '../entity/schema.ts'
 import { internalIdOf, Targets } from '../entity/value.tsx'
 import { countConditions } from '../filters/filter-tree.ts'
 import { messages as filterMessages } from '../filters/messages.ts'
@@ -52,13 +52,14 @@ function ReportOfAddress({ timeZone }: { timeZone: string }) {
   const texts = useMessages(messages)
   const filterTexts = useMessages(filterMessages)
   const { number } = useFormats()
-  const search = useSearch({ strict: false }) as ReportSearch
+  const given = useSearch({ strict: false }) as ReportSearch
   const navigate = useNavigate()
   const { definitions } = useDefinitions()
   const [isFilterOpen, setFilterOpen] = useState(false)
-  const { owner = 'people', filter } = search
   const { scopes } = useSession()
   const mayRead = (target: string) => scopes.includes(scopesOf(target).read)
+  const { owner = ownersOf(definitions).find(mayRead) ?? 'people', filter } = given
+  const search = { ...given, owner }
   const fields = reportFields(owner, definitions, filterTexts, mayRead)
   const report = reportOf(search, fields)
   const query = useQuery({ ...reportQuery(report, timeZone), enabled: isComplete(report) })

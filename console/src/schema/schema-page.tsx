@@ -1,5 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router'
 import { lazy, type ReactNode, Suspense } from 'react'
+import { isUnlimited } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useDefinitions } from '../entity/schema.ts'
 import { Loading, Page } from '../ui/page.tsx'
@@ -31,13 +32,14 @@ export function SchemaPage() {
     ),
     settings: <SettingsTab />,
   }
+  const tabs = schemaTabs.filter(id => id !== 'observed' || isUnlimited())
   return (
     <Page title={texts.schema}>
       <Tabs
         label={texts.schema}
-        selected={tab}
+        selected={tabs.includes(tab) ? tab : 'attributes'}
         onSelect={id => navigate({ search: before => ({ ...before, tab: id as SchemaTab }) })}
-        tabs={schemaTabs.map(id => ({ id, label: texts.tabs[id], content: contents[id] }))}
+        tabs={tabs.map(id => ({ id, label: texts.tabs[id], content: contents[id] }))}
       />
     </Page>
   )
