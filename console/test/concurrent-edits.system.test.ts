@@ -56,6 +56,30 @@ it('two people who record answers to one question: the second sees the other ans
   ])
 })
 
+it('a new identifier leaves what is typed in another section of the page', async () => {
+  const organization = await service.organization()
+  const { client, send } = organization
+  await send('POST', '/v1/schema/attributes', { owner: 'people', key: 'city', type: 'text' })
+  await client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await openPerson(
+    organization,
+    'ada',
+    async page => {
+      await button(page, 'Edit: Attributes').click()
+      await page.getByLabel('city').fill('Rome')
+      await button(page, 'Edit: Profile').click()
+      await page.getByLabel('Identifier', { exact: true }).fill('ada-2')
+      await page.getByRole('form', { name: 'Profile' }).getByRole('button', { name: 'Save' }).click()
+      await page.waitForURL(/ada-2/)
+      await button(page, 'Edit: Profile').waitFor()
+      await button(page, 'Save').click()
+      await button(page, 'Edit: Attributes').waitFor()
+    },
+    { expectedErrors: /412/ },
+  )
+  expect((await client.people.get('ada-2')).attribute_values).toEqual({ city: 'Rome' })
+})
+
 it('two people who edit one value see both, and a change of another value is no conflict', async () => {
   const organization = await createOrders(service)
   const orders = organization.client.stack('orders')

@@ -162,6 +162,49 @@ it('Enter and Tab choose the first match of what was typed, and the arrow keys a
   })
 })
 
+it('the back button and the links of the page ask before they leave a dialog or a form with changed input', async () => {
+  await open(await service.organization(), '/people', async page => {
+    const answers: ('keep' | 'lose')[] = []
+    page.on('dialog', question => (answers.shift() === 'keep' ? question.dismiss() : question.accept()))
+    const leaves = async (leave: () => Promise<unknown>, ...given: ('keep' | 'lose')[]) => {
+      answers.push(...given)
+      await leave()
+      await expect.poll(() => answers).toEqual([])
+    }
+    const back = () => page.evaluate('history.back()')
+    const schemaLink = page.getByRole('navigation').getByRole('link', { name: 'Schema' })
+    await page.getByRole('navigation').getByRole('link', { name: 'Access', exact: true }).click()
+    await page.getByRole('tab', { name: 'Clients' }).click()
+    await page.getByRole('button', { name: 'New client' }).click()
+    await page.getByRole('dialog').getByLabel('Name').fill('shop')
+    await leaves(back, 'keep')
+    expect(await page.getByRole('dialog').getByLabel('Name').inputValue()).toBe('shop')
+    await leaves(back, 'lose')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+
+    await schemaLink.click()
+    await page.getByRole('link', { name: 'New attribute' }).click()
+    const key = page.getByLabel('Key', { exact: true })
+    await key.fill('city')
+    await leaves(back, 'keep')
+    await leaves(() => schemaLink.click(), 'keep')
+    expect(await key.inputValue()).toBe('city')
+    // What is saved or cancelled is no loss.
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('button', { name: 'Create' }).click()
+    await page.getByRole('link', { name: 'city' }).waitFor()
+    await page.getByRole('link', { name: 'New attribute' }).click()
+    await key.fill('town')
+    await page.getByRole('link', { name: 'Cancel' }).click()
+    await page.getByRole('link', { name: 'New attribute' }).waitFor()
+
+    await page.getByRole('tab', { name: 'Settings' }).click()
+    await page.getByLabel('Heading').fill('Your choices')
+    await leaves(() => schemaLink.click(), 'keep')
+    expect(await page.getByLabel('Heading').inputValue()).toBe('Your choices')
+  })
+})
+
 it('a dialog with changed input asks before Escape or a click beside it closes it, and an untouched one closes', async () => {
   const form = (page: Page) => page.getByRole('dialog')
   const answers: ('keep' | 'lose')[] = []

@@ -21,7 +21,7 @@ export function EntityPage() {
   const { by } = useSearch({ strict: false }) as EntitySearch
   const owner = stackKey ?? 'people'
   const identifier = externalId ?? recordId ?? ''
-  return <AtAddress key={`${owner} ${identifier}`} owner={owner} identifier={identifier} by={by} />
+  return <AtAddress owner={owner} identifier={identifier} by={by} />
 }
 
 function AtAddress(address: Address) {
@@ -62,10 +62,11 @@ function AtAddress(address: Address) {
   const setMoment: SetMoment = moment =>
     navigate({ to: '.', search: before => ({ ...(before.by && { by: before.by }), ...moment }) as never })
   const shared = { owner, setMoment, onShow: show }
+  // A write that changes the identifier leaves the page as it is: another section may be edited too.
   if (search.at !== undefined || search.version !== undefined)
-    return <PastEntity id={id} found={data} moment={search} {...shared} />
-  if (data.kind === 'absent') return <AbsentEntity found={data} {...shared} />
-  return <PresentEntity entity={data.entity} alias={search.alias} onRefresh={refresh} {...shared} />
+    return <PastEntity key={id} id={id} found={data} moment={search} {...shared} />
+  if (data.kind === 'absent') return <AbsentEntity key={id} found={data} {...shared} />
+  return <PresentEntity key={id} entity={data.entity} alias={search.alias} onRefresh={refresh} {...shared} />
 }
 
 const identifiersOf = (found: Found) =>

@@ -1,5 +1,4 @@
 import { isKithError } from '@kith/client'
-import { useBlocker } from '@tanstack/react-router'
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { Button } from '../ui/button.tsx'
@@ -36,10 +35,6 @@ export function EditForm({ edit, label, children }: EditFormProps) {
   const { state } = edit
   const drafted = state?.faults
   const faults = useMemo(() => drafted && faultTexts(drafted, texts), [drafted, texts])
-  useBlocker({
-    shouldBlockFn: () => edit.isDirty && !window.confirm(texts.unsaved),
-    enableBeforeUnload: () => edit.isDirty,
-  })
   if (!state) return null
   const isGone = isKithError(state.error, 'not_found')
   const isUndecided = state.conflicts.some(({ choice }) => choice === undefined)
@@ -51,6 +46,7 @@ export function EditForm({ edit, label, children }: EditFormProps) {
       {...(faults && { faults })}
       submit={state.isSaving ? `${texts.saving}…` : texts.save}
       isDisabled={isUndecided}
+      isUnsaved={edit.isDirty}
       onCancel={edit.cancel}
     >
       <div className={styles.fields}>

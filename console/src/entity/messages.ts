@@ -82,11 +82,6 @@ export const messages = defineMessages({
   was: ['When you began', 'Als Sie begannen', 'Quando hai iniziato'],
   theirs: ['Theirs', 'Der andere', 'L’altro'],
   mine: ['Yours', 'Ihrer', 'Il tuo'],
-  unsaved: [
-    'You have changes that are not saved. Leave the page and lose them?',
-    'Es gibt Änderungen, die nicht gespeichert sind. Die Seite verlassen und sie verlieren?',
-    'Ci sono modifiche non salvate. Lasciare la pagina e perderle?',
-  ],
   gone: [
     'It was deleted in the meantime. Your input is still here: copy what you need.',
     'Der Eintrag wurde inzwischen gelöscht. Ihre Eingaben stehen noch hier: Kopieren Sie, was Sie brauchen.',

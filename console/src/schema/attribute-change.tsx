@@ -36,6 +36,7 @@ export function AttributeChange({ attribute, stacks, onClose }: AttributeChangeP
       onSaved={onClose}
       action={texts.save}
       isDisabled={!isChanged}
+      isUnsaved={isChanged}
       onCancel={onClose}
     >
       <AttributeFields draft={draft} onChange={setDraft} declared={attribute} stacks={stacks} />

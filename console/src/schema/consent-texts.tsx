@@ -82,7 +82,14 @@ function NewText({ type, latest, onClose }: NewTextProps) {
   const [language, url] = [draft.language.trim(), draft.url.trim()]
   const body = { language, text: draft.text, ...(url && { url }) }
   return (
-    <Form onSubmit={() => add.mutate(body)} label={texts.addText} write={add} submit={texts.addText} onCancel={onClose}>
+    <Form
+      onSubmit={() => add.mutate(body)}
+      label={texts.addText}
+      write={add}
+      submit={texts.addText}
+      isUnsaved={draft.text !== ''}
+      onCancel={onClose}
+    >
       <p className="small">{texts.addTextHelp}</p>
       <TextField label={texts.language} help={texts.textLanguageHelp} isRequired {...field('language')} />
       <TextField label={texts.text} rows={5} isRequired {...field('text')} />

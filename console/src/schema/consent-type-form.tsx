@@ -1,6 +1,8 @@
 import type { ConsentType, ConsentTypeBody } from '@kith/client'
+import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { isEqual } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitionWrite } from '../entity/schema.ts'
 import { Checkbox, FieldGroup, type FieldProps, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
@@ -23,13 +25,14 @@ const newChannel: Channel = { channel: 'email', is_default: false, double_opt_in
 /** Creates or changes a purpose that people are asked for. */
 export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps) {
   const texts = useMessages(messages)
-  const { draft, field } = useDraft({
+  const [initial] = useState({
     key: '',
     name: type?.name ?? '',
     description: type?.description ?? '',
     channels: type?.channels ?? [newChannel],
     unanswered: type ? unansweredOf(type) : 'refused',
   })
+  const { draft, field } = useDraft(initial)
   const save = useDefinitionWrite(
     ({ key, ...body }: ConsentTypeBody, idempotencyKey) =>
       type
@@ -48,7 +51,13 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
     ...(!mandatory && { default_state: draft.unanswered === 'granted' }),
   }
   return (
-    <Form onSubmit={() => save.mutate(body)} write={save} submit={type ? texts.save : texts.create} onCancel={onClose}>
+    <Form
+      onSubmit={() => save.mutate(body)}
+      write={save}
+      submit={type ? texts.save : texts.create}
+      isUnsaved={!isEqual(draft, initial)}
+      onCancel={onClose}
+    >
       {!type && <TextField label={texts.key} help={texts.keyHelp} isRequired {...field('key')} />}
       <TextField label={texts.name} {...field('name')} />
       <TextField label={texts.description} rows={2} {...field('description')} />

@@ -23,8 +23,8 @@ export function ConsentTypePage() {
       <Page title={texts.newConsentType}>
         <ConsentTypeForm
           type={undefined}
-          onClose={() => navigate({ to: '/schema', search: { tab: 'consents' } })}
-          onSaved={({ id }) => navigate({ params: { consentTypeId: String(id) }, replace: true })}
+          onClose={() => navigate({ to: '/schema', search: { tab: 'consents' }, ignoreBlocker: true })}
+          onSaved={({ id }) => navigate({ params: { consentTypeId: String(id) }, replace: true, ignoreBlocker: true })}
         />
       </Page>
     )

@@ -35,7 +35,7 @@ export function NewAttributePage() {
   const { owner: asked = 'people' } = route.useSearch()
   const [owner, setOwner] = useState(asked)
   const [draft, setDraft] = useState(emptyDraft)
-  const list = { to: '/schema', search: { tab: 'attributes', owner } } as const
+  const list = { to: '/schema', search: { tab: 'attributes', owner }, ignoreBlocker: true } as const
   return (
     <Page title={texts.newAttribute}>
       <PreviewedForm
@@ -45,6 +45,7 @@ export function NewAttributePage() {
         save={(body, idempotencyKey) => client.schema.attributes.create(body, { idempotencyKey })}
         onSaved={() => navigate(list)}
         action={texts.create}
+        isUnsaved={draft !== emptyDraft}
         back={<LinkButton {...list}>{texts.cancel}</LinkButton>}
       >
         <Select

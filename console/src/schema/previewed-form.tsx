@@ -18,6 +18,7 @@ type PreviewedFormProps<Body, Preview> = {
   /** The text of the button that saves. */
   action: string
   isDisabled?: boolean
+  isUnsaved?: boolean
   onCancel?: () => void
   back?: ReactNode
   children: ReactNode

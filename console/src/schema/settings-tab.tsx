@@ -65,6 +65,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
   const mayWrite = useScope('schema:write')
   const { draft, change, field } = useDraft(() => draftOf(settings))
   const patch = patchOf(settings, draft)
+  const isChanged = Object.keys(patch).length > 0
   const save = useWrite((patch: SettingsPatch) => client.schema.patchSettings(patch), {
     onSuccess: saved => queryClient.setQueryData(settingsQuery.queryKey, saved),
   })
@@ -73,7 +74,8 @@ function SettingsForm({ settings }: { settings: Settings }) {
       onSubmit={() => save.mutate(patch)}
       write={save}
       {...(mayWrite && { submit: texts.save })}
-      isDisabled={Object.keys(patch).length === 0}
+      isDisabled={!isChanged}
+      isUnsaved={isChanged}
     >
       <p className="small">{texts.settingsHelp}</p>
       <FieldGroup look="frame" legend={texts.tabs.settings} isDisabled={!mayWrite}>

@@ -7,6 +7,7 @@ import styles from './dialog.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext } from './note-change.ts'
 import { Problem } from './page.tsx'
+import { useUnsaved } from './use-unsaved.ts'
 
 type DialogProps = {
   title: string
@@ -28,6 +29,7 @@ export function Dialog({ title, onClose, size, isAlert, hasDraft = true, childre
   const noteChange = useCallback(() => {
     hasChanged.current = true
   }, [])
+  useUnsaved(() => hasChanged.current, true)
   const close = () => {
     if (!hasChanged.current || window.confirm(texts.discard)) onClose()
   }

@@ -10,6 +10,7 @@ import styles from './field.module.css'
 import { messages } from './messages.ts'
 import { NoteChangeContext, useNoteChange } from './note-change.ts'
 import { Problem } from './page.tsx'
+import { useUnsaved } from './use-unsaved.ts'
 
 export type Faults = Readonly<Record<string, string>>
 
@@ -27,6 +28,8 @@ export type FormProps = {
   /** The form is as wide as its place, as it always is in a dialog. */
   isWide?: boolean
   isDisabled?: boolean
+  /** Whether leaving the page loses what was typed. A dialog asks by itself. */
+  isUnsaved?: boolean
   onCancel?: (() => void) | undefined
   /** What stands in place of the button that cancels. */
   back?: ReactNode
@@ -44,7 +47,7 @@ const nothing: Shown = { byName: {}, hasOthers: false, isNew: false }
 
 /** A form. The names of its fields are JSON Pointers into the body of the request, by which a refusal finds its field. */
 export function Form({ onSubmit, write, faults, label, submit, look = 'primary', ...props }: FormProps) {
-  const { isDisabled = false, isWide, onCancel, back, actions, children } = props
+  const { isDisabled = false, isUnsaved = false, isWide, onCancel, back, actions, children } = props
   const error = write?.error
   const texts = useMessages(messages)
   const { language, sentences, translated } = useServiceTexts()
@@ -67,6 +70,7 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
     if (!isNew) return
     form.current?.querySelector<HTMLElement>('[aria-invalid=true], [data-invalid] button')?.focus()
   }, [byName, isNew])
+  useUnsaved(() => isUnsaved)
   const noteToDialog = useNoteChange()
   const noteChange = (name?: string) => {
     noteToDialog()

@@ -56,4 +56,9 @@ export const messages = defineMessages({
     'Ihre Eingaben sind nicht gespeichert. Den Dialog schließen und sie verlieren?',
     'I dati inseriti non sono salvati. Chiudere la finestra e perderli?',
   ],
+  unsaved: [
+    'You have changes that are not saved. Leave the page and lose them?',
+    'Es gibt Änderungen, die nicht gespeichert sind. Die Seite verlassen und sie verlieren?',
+    'Ci sono modifiche non salvate. Lasciare la pagina e perderle?',
+  ],
 })
