@@ -42,11 +42,12 @@ describe.each([
         expect((await checkAccessibility(page)).violations).toEqual([])
         if (process.env.SHOTS) await page.screenshot({ path: `${process.env.SHOTS}/merge-${viewport.width}.png` })
         await dialog(page).getByRole('button', { name: 'Merge', exact: true }).click()
-        await button(page, 'Undo the merge').waitFor()
+        await page.getByText('Ada Lovelace was merged into Ada Lovelace.').waitFor()
         expect(await people.get('ada')).toMatchObject({ external_id: 'shopper', last_name: 'Lovelace' })
         await button(page, 'Undo the merge').click()
         await page.getByText('The merge was undone.').waitFor()
         expect((await people.get('ada')).last_name).toBe('Byron')
+        await page.getByRole('heading', { name: 'Same email: ada@example.com' }).waitFor()
       },
       { viewport },
     )

@@ -59,7 +59,7 @@ export function MergeDialog({ person, with: given, onClose, onShow, onNotice }: 
                 key={other.id}
                 survivorId={survivor.id}
                 from={{ from: { id: other.id } }}
-                title={texts.mergedTitle(nameOf(other))}
+                title={texts.mergedTitle(nameOf(other), nameOf(person as Named))}
                 onShow={onShow}
               />,
             )

@@ -4,6 +4,7 @@ import { client, useWrite } from '../app/client.ts'
 import { isWhole } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { duplicatesKey } from '../duplicates/queries.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { attributeField } from '../entity/fields.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
@@ -44,6 +45,7 @@ export function MergeNotice({ survivorId, from, title, children, onShow }: Merge
   const texts = useMessages(rightsMessages)
   const mayWrite = useScope('people:write') && isWhole('people')
   const undo = useWrite(() => client.people.unmerge({ id: survivorId }, from), {
+    refresh: [duplicatesKey],
     onSuccess: ({ person }) => onShow(person as Person),
   })
   if (undo.data)

@@ -58,10 +58,10 @@ export const rightsMessages = defineMessages({
   ],
   mergeNow: ['Merge', 'Zusammenführen', 'Unisci'],
   merging: ['Merging', 'Wird zusammengeführt', 'Unione'],
-  mergedTitle: (name: string) => [
-    `${name} was merged into this person.`,
-    `${name} wurde mit dieser Person zusammengeführt.`,
-    `${name} è ora parte di questa persona.`,
+  mergedTitle: (name: string, survivor: string) => [
+    `${name} was merged into ${survivor}.`,
+    `${name} wurde mit ${survivor} zusammengeführt.`,
+    `${name} è ora parte di ${survivor}.`,
   ],
   undoMerge: ['Undo the merge', 'Zusammenführung zurücknehmen', 'Annulla l’unione'],
   undoingMerge: ['Undoing', 'Wird zurückgenommen', 'Annullamento'],
