@@ -202,6 +202,12 @@ it('the back button and the links of the page ask before they leave a dialog or 
     await page.getByLabel('Heading').fill('Your choices')
     await leaves(() => schemaLink.click(), 'keep')
     expect(await page.getByLabel('Heading').inputValue()).toBe('Your choices')
+    await leaves(() => page.getByRole('navigation').getByRole('link', { name: 'Import' }).click(), 'lose')
+    const file = { name: 'people.csv', mimeType: 'text/csv', buffer: Buffer.from('Email,Ward\nada@example.com,7\n') }
+    await page.locator('input[type=file]').setInputFiles(file)
+    await button(page, 'Leave out the rest').click()
+    await leaves(back, 'keep')
+    await page.getByText('people.csv').waitFor()
   })
 })
 

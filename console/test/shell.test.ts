@@ -53,6 +53,17 @@ it('shows only the pages that the scopes of the session allow', async () => {
     },
     { scope: 'people:read' },
   )
+  // An import, and a report of records, need the definitions.
+  await open(
+    await service.organization(),
+    '/records',
+    async page => {
+      const links = page.getByRole('navigation').getByRole('link')
+      await links.first().waitFor()
+      expect(await links.allTextContents()).toEqual(['Records', 'Changes of many'])
+    },
+    { scope: 'people:write records:read' },
+  )
 })
 
 it('is used by the keyboard: ? lists the keys, g and a letter goes to a page', async () => {

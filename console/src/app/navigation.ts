@@ -1,14 +1,14 @@
 import { isUnlimited, mayUse } from './field-rights.ts'
 import type { Session } from './session.tsx'
 
-/** The pages of the navigation. A page is shown if the session has its scope, or one of them. */
+/** The pages of the navigation. A page is shown if the session has its scopes, or those of one of several lists. */
 const pages = [
   { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
   { to: '/duplicates', label: 'duplicates', scope: 'people:read', key: 'm' },
   { to: '/records', label: 'records', scope: 'records:read', key: 'r' },
-  { to: '/reports', label: 'reports', scope: ['people:read', 'records:read'], key: 't' },
+  { to: '/reports', label: 'reports', scope: ['people:read', 'records:read schema:read'], key: 't' },
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
-  { to: '/import', label: 'import', scope: 'people:write', key: 'i' },
+  { to: '/import', label: 'import', scope: 'people:write schema:read', key: 'i' },
   { to: '/jobs', label: 'jobs', scope: 'people:write', key: 'j' },
   { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
   { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
@@ -37,6 +37,6 @@ const ofUnlimited: ReadonlySet<string> = new Set([
 /** The pages that the scopes of a session allow. The search for duplicates shows whole people, so its role must open them. */
 export const pagesOf = ({ scopes }: Pick<Session, 'scopes'>): NavigationPage[] =>
   pages
-    .filter(({ scope }) => [scope].flat().some(each => scopes.includes(each)))
+    .filter(({ scope }) => [scope].flat().some(list => list.split(' ').every(each => scopes.includes(each))))
     .filter(({ to }) => to !== '/duplicates' || mayUse('read', 'people', '*'))
     .filter(({ to }) => isUnlimited() || !ofUnlimited.has(to))

@@ -8,6 +8,7 @@ import { schemaQuery } from '../entity/schema.ts'
 import { FileDrop } from '../ui/file-drop.tsx'
 import { Loading, Page, Problem } from '../ui/page.tsx'
 import { Select } from '../ui/select.tsx'
+import { useUnsaved } from '../ui/use-unsaved.ts'
 import { showRun, useCurrentRun } from './current-run.ts'
 import type { ImportSetup } from './import-run.ts'
 import { messages } from './messages.ts'
@@ -24,6 +25,8 @@ export function ImportPage() {
   const run = useCurrentRun()
   const definitions = useQuery(schemaQuery)
   const [setup, setSetup] = useState<ImportSetup | null>(null)
+  // The columns that somebody assigned are part of the page, and the page does not remember the file.
+  useUnsaved(() => run === null && setup !== null && setup.mapping.length > 0)
   const chooseFile = async (file: File, owner: string) => {
     showRun(null)
     const { defaultReadOptions } = await loadReader()
