@@ -39,6 +39,16 @@ it('the doctor says nothing that has no translation', () => {
   expect(valued.filter(text => translatedFinding('de', text) === undefined)).toEqual([])
 })
 
+it('what kept a webhook from its receiver has a translation, and so do the refusals of its headers', () => {
+  const source = ['send', 'deliver', 'request-headers']
+    .map(name => readFileSync(`${import.meta.dirname}/../../src/webhooks/${name}.ts`, 'utf8'))
+    .join('\n')
+  const said = [...source.matchAll(/(['`])((?:The|is|must) [^\n]+?)\1/g)].map(([, , text]) => text!)
+  expect(said.length).toBeGreaterThan(12)
+  const valued = said.map(text => text.replaceAll(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '7'))
+  expect(valued.filter(text => translated('de', text) === undefined)).toEqual([])
+})
+
 it('a sentence keeps its values in the other languages, and an unlisted one is left to its code', () => {
   expect(translated('de', 'must be at most 255 characters')).toBe('darf höchstens 255 Zeichen haben')
   expect(translated('it', 'must be one of: gold, silver')).toBe('deve essere uno di questi valori: gold, silver')

@@ -69,6 +69,120 @@ export const serviceSentences: Sentences = {
     'ist eine Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
     'è un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
   ],
+  'must be an https URL: http is allowed only to a loopback address that KITH_WEBHOOK_ALLOW permits': [
+    'muss eine Adresse mit https sein: http geht nur zu einer eigenen Adresse, die KITH_WEBHOOK_ALLOW erlaubt',
+    'deve essere un indirizzo https: http vale solo per un indirizzo locale che KITH_WEBHOOK_ALLOW permette',
+  ],
+  'is a name of an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)': [
+    'ist der Name einer Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
+    'è il nome di un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
+  ],
+  'is not a field of people or records, nor attribute_values. with the key of an attribute': [
+    'ist kein Feld von Personen oder Datensätzen und nicht attribute_values. mit dem Schlüssel eines Attributs',
+    'non è un campo di persone o record, né attribute_values. con la chiave di un attributo',
+  ],
+  'is not the name of a header of at most # characters': [
+    'ist kein Name einer Kopfzeile von höchstens # Zeichen',
+    'non è il nome di un’intestazione di al massimo # caratteri',
+  ],
+  'is a header that kith or HTTP sets itself': [
+    'ist eine Kopfzeile, die kith oder HTTP selbst setzt',
+    'è un’intestazione impostata da kith o da HTTP',
+  ],
+  'is given twice: upper and lower case are equal': [
+    'steht zweimal da: Groß- und Kleinschreibung sind gleich',
+    'è indicata due volte: maiuscole e minuscole sono uguali',
+  ],
+  'must have 1 to # printable ASCII characters': [
+    'muss 1 bis # druckbare ASCII-Zeichen haben',
+    'deve avere da 1 a # caratteri ASCII stampabili',
+  ],
+  'must have at most # headers': ['darf höchstens # Kopfzeilen haben', 'può avere al massimo # intestazioni'],
+  'must have # again, or null for it, because the url has another origin': [
+    'braucht # noch einmal oder ohne diese Kopfzeile, weil die Adresse auf einem anderen Server liegt',
+    'deve avere di nuovo #, o farne a meno, perché l’indirizzo è di un altro server',
+  ],
+  'cannot be combined with the payload ids': [
+    'geht nicht mit einem Inhalt nur aus Kennungen',
+    'non si può combinare con un contenuto di soli identificativi',
+  ],
+  'is an inactive webhook. Activate it first.': [
+    'ist ein beendeter Webhook. Schalten Sie ihn zuerst wieder ein.',
+    'è un webhook non attivo. Prima riattivalo.',
+  ],
+  'The URL #.': ['Die Adresse #.', 'L’indirizzo #.'],
+  'The host resolves to an address that webhooks may not reach.': [
+    'Der Name führt zu einer Adresse, die Webhooks nicht erreichen dürfen.',
+    'Il nome porta a un indirizzo che i webhook non possono raggiungere.',
+  ],
+  'The host has no address.': ['Der Name hat keine Adresse.', 'Il nome non ha un indirizzo.'],
+  'The receiver refused the connection.': [
+    'Der Empfänger hat die Verbindung abgelehnt.',
+    'Il destinatario ha rifiutato la connessione.',
+  ],
+  'The receiver closed the connection.': [
+    'Der Empfänger hat die Verbindung geschlossen.',
+    'Il destinatario ha chiuso la connessione.',
+  ],
+  'The connection took too long.': [
+    'Die Verbindung kam nicht rechtzeitig zustande.',
+    'La connessione ha richiesto troppo tempo.',
+  ],
+  'The header of the response is too large.': [
+    'Der Kopf der Antwort ist zu groß.',
+    'L’intestazione della risposta è troppo grande.',
+  ],
+  'The receiver did not respond in time.': [
+    'Der Empfänger hat nicht rechtzeitig geantwortet.',
+    'Il destinatario non ha risposto in tempo.',
+  ],
+  'The request failed (#).': ['Die Anfrage ist gescheitert (#).', 'La richiesta non è riuscita (#).'],
+  'The request could not be made (#).': [
+    'Die Anfrage ließ sich nicht stellen (#).',
+    'Non è stato possibile fare la richiesta (#).',
+  ],
+  'is the key of another role': ['ist der Schlüssel einer anderen Rolle', 'è la chiave di un altro ruolo'],
+  'is the key of another rule': ['ist der Schlüssel einer anderen Regel', 'è la chiave di un’altra regola'],
+  'is reserved: people are not a stack. Choose another key': [
+    'ist vergeben: Personen sind keine Sammlung. Wählen Sie einen anderen Schlüssel',
+    'è riservata: le persone non sono una raccolta. Scegli un’altra chiave',
+  ],
+  'has a single brace: write {{ or }} for a brace in the text': [
+    'hat eine einzelne Klammer: Schreiben Sie {{ oder }} für eine Klammer im Text',
+    'ha una sola parentesi: scrivi {{ o }} per una parentesi nel testo',
+  ],
+  'names {#}, which is not a declared attribute of the stack': [
+    'nennt {#}, das kein deklariertes Attribut der Sammlung ist',
+    'indica {#}, che non è un attributo dichiarato della raccolta',
+  ],
+  'names {#}, which is not a declared attribute of the target': [
+    'nennt {#}, das kein deklariertes Attribut des Ziels ist',
+    'indica {#}, che non è un attributo dichiarato della destinazione',
+  ],
+  'names {#}, which has JSON: name an attribute of another type': [
+    'nennt {#} mit JSON: Nennen Sie ein Attribut eines anderen Typs',
+    'indica {#}, che contiene JSON: indica un attributo di un altro tipo',
+  ],
+  'names {#}, but {#} is not a relationship': [
+    'nennt {#}, aber {#} ist keine Verknüpfung',
+    'indica {#}, ma {#} non è una relazione',
+  ],
+  'names {#}: a label follows one relationship only': [
+    'nennt {#}: Ein Name folgt nur einer Verknüpfung',
+    'indica {#}: un nome segue una sola relazione',
+  ],
+  'cannot be true for type `json`, which has no order: index a value of its own key': [
+    'geht nicht bei JSON, denn es hat keine Reihenfolge: Indizieren Sie einen Wert mit eigenem Schlüssel',
+    'non è possibile con JSON, che non ha un ordine: indicizza un valore con una sua chiave',
+  ],
+  'is too complex: write it shorter, or with smaller numbers of repetitions': [
+    'ist zu aufwendig: Schreiben Sie es kürzer oder mit weniger Wiederholungen',
+    'è troppo complesso: scrivilo più breve o con meno ripetizioni',
+  ],
+  'is no regular expression in the syntax of RE2: #': [
+    'ist kein regulärer Ausdruck in der Schreibweise von RE2: #',
+    'non è un’espressione regolare nella sintassi di RE2: #',
+  ],
   'is the external identifier of another entity': [
     'ist schon die Kennung eines anderen Eintrags',
     'è già l’identificativo di un altro elemento',

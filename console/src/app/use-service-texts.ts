@@ -19,12 +19,15 @@ export function useServiceTexts() {
       () => {},
     )
   }, [language])
+  const translated = (sentence: string): string | undefined =>
+    language === 'en' ? sentence : sentences?.translated(language, sentence)
   return {
     language,
     sentences,
     /** The sentence in the language of the page, or undefined if only the service says it. */
-    translated: (sentence: string): string | undefined =>
-      language === 'en' ? sentence : sentences?.translated(language, sentence),
+    translated,
+    /** The sentence in the language of the page, or as the service says it. */
+    said: (sentence: string): string => translated(sentence) ?? sentence,
     /** What an error with this code is, or undefined in the language of the service. */
     meaningOf: (code: string | undefined): string | undefined => sentences?.meaningOf(language, code),
   }

@@ -117,8 +117,7 @@ function Refused({ id }: { id: string }) {
 /** Those that were or would be refused, with the reasons. */
 export function RefusalList({ refusals }: { refusals: readonly JobRefusal[] }) {
   const texts = useMessages(messages)
-  const { translated } = useServiceTexts()
-  const said = (text: string) => translated(text) ?? text
+  const { said } = useServiceTexts()
   return (
     <div className={styles.refused}>
       <Table label={texts.refusedList} headers={[texts.who, texts.reason]}>

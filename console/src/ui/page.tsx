@@ -155,7 +155,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
         <ul className={noticeStyles.details}>
           {details.map(({ path, message }) => (
             <li key={`${path} ${message}`}>
-              {path && <code>{path}</code>} {service.translated(message) ?? message}
+              {path && <code>{path}</code>} {service.said(message)}
             </li>
           ))}
         </ul>

@@ -4,6 +4,7 @@ import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { CloseAction, Dialog } from '../ui/dialog.tsx'
 import { Loaded } from '../ui/loaded.tsx'
@@ -94,12 +95,11 @@ export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
 function NotAccepted({ delivery }: { delivery: WebhookDelivery }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const { said } = useServiceTexts()
   const { sequence, response_status, response, error, next_attempt_at } = delivery
+  const reason = response_status === null ? error && said(error) : String(response_status)
   return (
-    <Notice
-      kind="caution"
-      title={texts.notAccepted(formats.number(sequence), String(response_status ?? error ?? texts.noResponse))}
-    >
+    <Notice kind="caution" title={texts.notAccepted(formats.number(sequence), reason ?? texts.noResponse)}>
       {response && <ScrollingText text={response} />}
       {next_attempt_at && <p>{texts.nextAttempt(formats.exactTime(next_attempt_at))}</p>}
     </Notice>
@@ -115,6 +115,7 @@ type DeliveryTableProps = {
 function DeliveryTable({ rows, onShow, onSendAgain }: DeliveryTableProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const { said } = useServiceTexts()
   const nameOf = (row: Row) => (isTest(row) ? row.type : formats.number(row.sequence))
   const lastAttemptOf = (row: Row) => {
     const at = isTest(row) ? row.at : row.last_attempt_at
@@ -130,7 +131,7 @@ function DeliveryTable({ rows, onShow, onSendAgain }: DeliveryTableProps) {
         [texts.type, ({ type }) => type],
         [texts.state, row => <DeliveryState row={row} />],
         [texts.attempts, row => formats.number(attemptsOf(row)), 'number'],
-        [texts.response, ({ response_status, error }) => response_status ?? error ?? '—'],
+        [texts.response, ({ response_status, error }) => response_status ?? (error === null ? '—' : said(error))],
         [texts.when, lastAttemptOf],
         [
           texts.details,
@@ -168,6 +169,7 @@ function DeliveryState({ row }: { row: Row }) {
 function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
   const texts = useMessages(messages)
   const formats = useFormats()
+  const { said } = useServiceTexts()
   const delivery = isTest(row) ? null : row
   const { type, message_id, response_status, response, error, duration_ms } = row
   const title = delivery ? texts.delivery(formats.number(delivery.sequence)) : texts.testDelivery
@@ -191,7 +193,7 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
       <h3>
         {texts.response} {response_status}
       </h3>
-      <ScrollingText text={response || error || texts.noResponse} />
+      <ScrollingText text={response || (error ? said(error) : texts.noResponse)} />
       <CloseAction onClose={onClose} />
     </Dialog>
   )

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
 import { Facts, Loading, Notice, Page, Problem } from '../ui/page.tsx'
@@ -118,9 +119,10 @@ function WebhookActions({ webhook }: { webhook: Webhook }) {
 
 function TestOutcome({ test: { delivered, response_status, error, response } }: { test: WebhookTest }) {
   const texts = useMessages(messages)
+  const { said } = useServiceTexts()
   if (delivered) return <Notice kind="success" title={texts.testDelivered(response_status!)} />
   return (
-    <Notice kind="error" title={texts.testFailed(error ?? String(response_status))}>
+    <Notice kind="error" title={texts.testFailed(error === null ? String(response_status) : said(error))}>
       {response && <p>{response}</p>}
     </Notice>
   )
