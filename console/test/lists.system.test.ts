@@ -158,3 +158,20 @@ it('a hundred thousand people are searched while one types', async () => {
   })
   // A hundred thousand people and their words take half a minute, and twice as long on a busy machine.
 }, 180_000)
+
+it('the list of a segment that somebody deleted leads back to all people', async () => {
+  const organization = await service.organization()
+  await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await open(
+    organization,
+    '/people?segment=gone',
+    async page => {
+      await page.getByText('The filter is invalid.').waitFor()
+      const choice = page.getByRole('combobox', { name: 'Segment' })
+      expect(await choice.inputValue()).toBe('gone')
+      await choice.selectOption('All people')
+      await page.getByRole('link', { name: 'Ada' }).waitFor()
+    },
+    { expectedErrors: /400/ },
+  )
+})

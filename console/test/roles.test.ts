@@ -100,6 +100,11 @@ it('pages and sections that a role closes are not shown, and the others work', a
     '/access',
     async page => {
       await page.getByRole('tab', { name: 'Clients', selected: true }).waitFor()
+      await page.getByRole('button', { name: 'New client' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: /Role$/ }).click()
+      expect(await page.getByRole('listbox').getByRole('option').allInnerTexts()).toEqual(['desk'])
+      await page.keyboard.press('Escape')
+      await page.getByRole('button', { name: 'Cancel' }).click()
       const shown = [
         'People',
         'Records',

@@ -36,12 +36,19 @@ export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
   return <span className={styles.scopeList}>{scopes.join(' ')}</span>
 }
 
-/** The role of a new client or token. Without any role in the organization, there is nothing to choose. */
+/**
+ * The role of a new client or token. Without any role in the organization, there is nothing to choose. A session with a role gives its
+ * own and no other.
+ */
 export function RoleChoice({ value, onChange }: FieldProps<string>) {
   const texts = useMessages(messages)
   const { data: roles = [] } = useQuery(rolesQuery)
-  const active = roles.filter(({ state }) => state === 'active')
-  if (active.length === 0) return null
-  const options = [{ value: '', label: texts.noRole }, ...active.map(({ key, name }) => ({ value: key, label: name }))]
-  return <Select label={texts.role} options={options} value={value} onChange={onChange} />
+  const { role: own } = useSession()
+  const given = roles.filter(({ key, state }) => state === 'active' && (own ?? key) === key)
+  if (given.length === 0) return null
+  const options = [
+    ...(own === null ? [{ value: '', label: texts.noRole }] : []),
+    ...given.map(({ key, name }) => ({ value: key, label: name })),
+  ]
+  return <Select label={texts.role} options={options} value={value || (own ?? '')} onChange={onChange} />
 }

@@ -38,7 +38,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
     action('rename', texts.renameSegment, !segment),
     action('delete', texts.deleteSegment, !segment),
   ]
-  if (segments.length === 0 && !canWrite) return null
+  if (segments.length === 0 && !canWrite && search.segment === undefined) return null
   return (
     <>
       <div className={styles.segment}>
@@ -46,12 +46,14 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
           aria-label={texts.segment}
           options={[
             { value: everybody, label: texts.everybody },
+            // The address may name a segment that was deleted. The choice shows it, so that another can be made.
+            ...(search.segment && !segment ? [{ value: search.segment, label: search.segment }] : []),
             ...segments.map(({ key, name }) => ({
               value: key,
               label: key === segment?.key && isChanged ? `${name} (${texts.segmentChanged})` : name,
             })),
           ]}
-          value={segment?.key ?? everybody}
+          value={search.segment ?? everybody}
           onChange={key => change({ segment: key || undefined, filter: undefined })}
         />
       </div>
