@@ -1,7 +1,9 @@
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { createClient } from '../../src/auth/clients.ts'
-import { codeFor } from '../../test/support/browser-session.ts'
-import { useConsole } from '../../test/support/console.ts'
+import { codeFor, signIn } from '../../test/support/browser-session.ts'
+import { button, useConsole } from '../../test/support/console.ts'
+import type { Organization } from '../../test/support/service.ts'
 
 const { service, browser, open } = useConsole()
 
@@ -93,4 +95,27 @@ it('speaks the language of the browser, and another if asked', async () => {
     },
     { locale: 'de-AT' },
   )
+})
+
+it('a page is loaded again when another tab signs in for another organization', async () => {
+  const [one, other] = [await service.organization(), await service.organization()]
+  await browser.open(async page => {
+    const enter = async (tab: Page, organization: Organization) => {
+      const [name, value] = (await signIn(service, organization)).cookie.split('=', 2) as [string, string]
+      await tab.context().addCookies([{ name, value, url: service.address, httpOnly: true, sameSite: 'Strict' }])
+      await tab.goto(`${service.address}/console/people`)
+      await tab.getByText(organization.key, { exact: true }).waitFor()
+    }
+    await enter(page, one)
+    const tab = await page.context().newPage()
+    await enter(tab, one)
+    // Somebody who signs in again does not lose what is typed in the first tab.
+    await button(page, 'New person').click()
+    await page.getByRole('dialog').getByLabel('First name').fill('Ada')
+    await enter(tab, one)
+    expect(await page.getByRole('dialog').getByLabel('First name').inputValue()).toBe('Ada')
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+    await enter(tab, other)
+    await page.getByText(other.key, { exact: true }).waitFor()
+  })
 })

@@ -43,6 +43,7 @@ function Frame() {
   useShortcut('/', texts.search, openSearch)
   useShortcut('Ctrl+k', texts.search, openSearch)
   useNotedVisits(session)
+  useSameViewer(session)
   const path = useRouterState({ select: state => state.location.pathname })
   // biome-ignore lint/correctness/useExhaustiveDependencies: every change of the page closes the menu of a narrow window
   useEffect(() => setMenuOpen(false), [path])
@@ -117,6 +118,24 @@ function useNotedVisits(session: Session) {
   }, [address, session])
 }
 
+const viewerKey = 'kith.viewer'
+
+/**
+ * Loads the page again when another tab signs in as somebody else or for another organization. The tabs share the cookie, so this page
+ * would show one organization and write into the other.
+ */
+function useSameViewer({ name, organization, role }: Session) {
+  const viewer = JSON.stringify([organization.key, name, role])
+  useEffect(() => {
+    localStorage.setItem(viewerKey, viewer)
+    const compare = ({ key, newValue }: StorageEvent) => {
+      if (key === viewerKey && newValue !== null && newValue !== viewer) location.reload()
+    }
+    addEventListener('storage', compare)
+    return () => removeEventListener('storage', compare)
+  }, [viewer])
+}
+
 type EntityParams = { externalId?: string; stackKey?: string; recordId?: string }
 
 function GoTo({ page }: { page: NavigationPage }) {
@@ -134,6 +153,7 @@ function Account({ session }: { session: Session }) {
   const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
     onSuccess: () => {
       forgetVisits()
+      localStorage.removeItem(viewerKey)
       location.assign('/console/sign-in')
     },
   })
