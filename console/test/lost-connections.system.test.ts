@@ -364,3 +364,32 @@ it('an export goes on after the last line that arrived when its connection break
     expect(ids).toEqual(['p-0', 'p-1', 'p-2', 'p-3', 'p-4'])
   })
 })
+
+it('a write that ends after its page was left does not lead back to it', async () => {
+  const organization = await service.organization()
+  await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await openPerson(organization, 'ada', async page => {
+    page.on('dialog', question => question.accept())
+    const held = Promise.withResolvers<void>()
+    await page.route('**/v1/people/internal/*', async route => {
+      if (route.request().method() === 'PATCH') await held.promise
+      await route.continue()
+    })
+    await button(page, 'Edit: Profile').click()
+    await page.getByLabel('Last name').fill('Lovelace')
+    const answer = page.waitForResponse(response => response.request().method() === 'PATCH')
+    await button(page, 'Save').click()
+    await page.getByRole('link', { name: 'Webhooks' }).click()
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor()
+    held.resolve()
+    await (await answer).finished()
+    await button(page, 'New webhook').first().click()
+    await page.getByRole('dialog').getByLabel('URL').fill('https://example.com')
+    await page.waitForLoadState('networkidle')
+    expect(await page.getByRole('dialog').getByLabel('URL').inputValue()).toBe('https://example.com')
+    // The page has what was saved when it is opened again.
+    await button(page, 'Cancel').click()
+    await page.getByRole('link', { name: 'People', exact: true }).click()
+    await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
+  })
+})

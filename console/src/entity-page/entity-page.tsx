@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Navigate, useNavigate, useParams, useSearch } from '@tanstack/react-router'
 import { useMessages } from '../app/language.tsx'
 import { queryClient } from '../app/query-client.ts'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { entityAddress } from '../entity/address.ts'
 import { type Entity, idOf } from '../entity/entities.ts'
 import type { EntitySearch, SetMoment } from '../entity/search.ts'
@@ -29,6 +30,7 @@ function AtAddress(address: Address) {
   const texts = useMessages(messages)
   const search = useSearch({ strict: false }) as EntitySearch
   const navigate = useNavigate()
+  const navigateAfter = useNavigateAfter()
   const query = foundQuery(address)
   const found = useQuery(query)
   const { data } = found
@@ -53,7 +55,7 @@ function AtAddress(address: Address) {
     const found: Found = { kind: 'present', entity: owner === 'people' ? entity : named }
     queryClient.setQueryData(foundQuery({ owner, identifier: next, by: target.search.by }).queryKey, found)
     if (search.by !== 'id' || target.search.by !== 'id')
-      await navigate({ ...target, replace: true, ignoreBlocker: true } as never)
+      await navigateAfter({ ...target, replace: true, ignoreBlocker: true } as never)
     // The old address leads nowhere after a new identifier.
     if (next !== identifier) queryClient.removeQueries({ queryKey: query.queryKey })
     await queryClient.invalidateQueries({ queryKey: ['entities', owner], refetchType: 'none' })

@@ -1,11 +1,11 @@
 import { isKithError, type Person } from '@kith/client'
-import { useNavigate } from '@tanstack/react-router'
 import { type ReactNode, useState } from 'react'
 import { SeenBy } from '../access-log/entry-table.tsx'
 import { useWrite } from '../app/client.ts'
 import { mayReadAddresses } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { entityAddress, nameOf } from '../entity/address.ts'
 import { type Entity, entitiesOf, idOf, scopesOf } from '../entity/entities.ts'
 import type { SetMoment } from '../entity/search.ts'
@@ -127,7 +127,7 @@ type DeleteDialogProps = { owner: string; entity: Entity; onClose: () => void; o
 export function DeleteDialog({ owner, entity, onClose, onRefresh }: DeleteDialogProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const id = idOf(entity)
   const remove = useWrite(() => entitiesOf(owner).delete({ id }, { ifMatch: entity.version }), {
     onSuccess: () => {

@@ -1,9 +1,10 @@
 import type { RetentionRule } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { EntityLink } from '../entity/entity-link.tsx'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
@@ -51,7 +52,7 @@ function RuleActions({ rule }: { rule: RetentionRule }) {
   const { id, active } = rule
   const texts = useMessages(messages)
   const formats = useFormats()
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const [overlay, setOverlay] = useState<'on' | 'edit' | 'remove'>()
   const preview = useQuery(previewQuery(id))
   const close = () => setOverlay(undefined)

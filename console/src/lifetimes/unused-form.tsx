@@ -1,9 +1,9 @@
 import type { Filter } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate } from '@tanstack/react-router'
 import { useRef } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { segmentsQuery } from '../entity/schema.ts'
 import { Checkbox, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
@@ -17,7 +17,7 @@ import { lifetimesKey } from './queries.ts'
 export function UnusedForm({ onClose }: { onClose: () => void }) {
   const texts = useMessages(messages)
   const formats = useFormats()
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const { data: segments = [] } = useQuery(segmentsQuery)
   const { draft, change, field } = useDraft({ key: 'unused', used: [] as readonly string[], after_days: '1095' })
   const filter = unusedFilter(draft.used)

@@ -1,9 +1,9 @@
 import { profileFields } from '@kith/client'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useWrite } from '../app/client.ts'
 import { mayUse } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { KnownPeople } from '../duplicates/known-people.tsx'
 import { entityAddress } from '../entity/address.ts'
 import { faultTexts } from '../entity/edit-form.tsx'
@@ -36,7 +36,7 @@ export default function CreateDialog({ owner, onClose }: { owner: string; onClos
   const texts = useMessages(messages)
   const kind = texts.kinds[owner === 'people' ? 'people' : 'records']
   const entityTexts = useMessages(entityMessages)
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const { definitions } = useDefinitions()
   const [drafts, setDrafts] = useState<ReadonlyMap<string, Draft>>(new Map())
   const [makesTargets, setMakesTargets] = useState(false)

@@ -2,6 +2,7 @@ import type { ConsentType } from '@kith/client'
 import { getRouteApi, Link } from '@tanstack/react-router'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { useDefinitions } from '../entity/schema.ts'
 import { EmptyState, Page, Section } from '../ui/page.tsx'
 import { ConsentTexts } from './consent-texts.tsx'
@@ -15,7 +16,7 @@ const route = getRouteApi('/shell/schema/consent-types/$consentTypeId')
 /** One purpose that people are asked for, and the texts that they answer to. The identifier `new` shows an empty form. */
 export function ConsentTypePage() {
   const texts = useMessages(messages)
-  const navigate = route.useNavigate()
+  const navigate = useNavigateAfter()
   const { consentTypeId } = route.useParams()
   const { definitions } = useDefinitions()
   if (consentTypeId === 'new')
@@ -24,7 +25,14 @@ export function ConsentTypePage() {
         <ConsentTypeForm
           type={undefined}
           onClose={() => navigate({ to: '/schema', search: { tab: 'consents' }, ignoreBlocker: true })}
-          onSaved={({ id }) => navigate({ params: { consentTypeId: String(id) }, replace: true, ignoreBlocker: true })}
+          onSaved={({ id }) =>
+            navigate({
+              to: '/schema/consent-types/$consentTypeId',
+              params: { consentTypeId: String(id) },
+              replace: true,
+              ignoreBlocker: true,
+            })
+          }
         />
       </Page>
     )

@@ -3,6 +3,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { ownerName } from '../entity/address.ts'
 import { ownersOf, useDefinitions } from '../entity/schema.ts'
 import { LinkButton } from '../ui/button.tsx'
@@ -31,7 +32,7 @@ async function previewDeclaration(body: AttributeBody): Promise<Declared | null>
 export function NewAttributePage() {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
-  const navigate = route.useNavigate()
+  const navigate = useNavigateAfter()
   const { owner: asked = 'people' } = route.useSearch()
   const [owner, setOwner] = useState(asked)
   const [draft, setDraft] = useState(emptyDraft)

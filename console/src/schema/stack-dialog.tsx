@@ -1,7 +1,7 @@
 import type { Attribute, Stack } from '@kith/client'
-import { useNavigate } from '@tanstack/react-router'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { messages as reportMessages } from '../reports/messages.ts'
@@ -40,7 +40,7 @@ export function StackDialog({ stack, onClose }: { stack?: Stack; onClose: () => 
     erased_with: stack?.erased_with ?? null,
   })
   const { definitions } = useDefinitions()
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const save = useDefinitionWrite(
     (draft: StackDraft, key) => writeStack(stack, draft, key),
     ({ key }) => {

@@ -1,10 +1,11 @@
 import type { Webhook, WebhookTest } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { client, useWrite } from '../app/client.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
+import { useNavigateAfter } from '../app/use-navigate-after.ts'
 import { useServiceTexts } from '../app/use-service-texts.ts'
 import { Button } from '../ui/button.tsx'
 import { Actions, ConfirmDialog } from '../ui/dialog.tsx'
@@ -69,7 +70,7 @@ type WebhookChange = Parameters<typeof client.webhooks.update>[1]
 
 function WebhookActions({ webhook }: { webhook: Webhook }) {
   const texts = useMessages(messages)
-  const navigate = useNavigate()
+  const navigate = useNavigateAfter()
   const [overlay, setOverlay] = useState<'edit' | 'remove'>()
   const { id, active, url } = webhook
   const close = () => setOverlay(undefined)
