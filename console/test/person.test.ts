@@ -161,3 +161,17 @@ it('two people who edit one field: the second sees both values and what was, cho
     version: 3,
   })
 })
+
+it('a person gets a first value where no attribute is declared', async () => {
+  const organization = await service.organization()
+  await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await openPerson(organization, 'ada', async page => {
+    await button(page, 'Edit: Attributes').click()
+    await page.getByLabel('Add a value under a new key').fill('city')
+    await button(page, 'Add').click()
+    await page.getByLabel('city').fill('"Rome"')
+    await button(page, 'Save').click()
+    await button(page, 'Edit: Attributes').waitFor()
+  })
+  expect((await organization.client.people.get('ada')).attribute_values).toEqual({ city: 'Rome' })
+})

@@ -104,7 +104,9 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   const written = fields.filter(field => mayUse('write', owner, nameOfField(field)))
   // An edit keeps the fields that it began with, so that it waits for the declared ones.
   const { isLoading } = useDefinitions()
-  const mayWrite = useScope(scopesOf(owner).write) && onSaved !== undefined && written.length > 0 && !isLoading
+  const mayAdd = !isFixed && mayUse('write', owner, 'attribute_values')
+  const canEdit = onSaved !== undefined && (written.length > 0 || mayAdd) && !isLoading
+  const mayWrite = useScope(scopesOf(owner).write) && canEdit
   const edit = useEdit({ owner, entity, onSaved })
   const { state } = edit
   if (state)
@@ -112,7 +114,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
       <Section title={title}>
         <EditForm label={title} edit={edit}>
           {owner === 'people' && <ChangedContact edit={edit} id={idOf(entity)} />}
-          {!isFixed && mayUse('write', owner, 'attribute_values') && (
+          {mayAdd && (
             <NewKey
               isTaken={key => state.fields.some(field => field.key === key)}
               onAdd={key => edit.add(undeclaredField(key))}
