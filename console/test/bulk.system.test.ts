@@ -38,6 +38,10 @@ it('chooses rows by the keyboard, sets a field of them after a preview, and undo
     await page.keyboard.press('Enter')
     await dialog(page).getByText('3 entries would change').waitFor()
     expect(await count({ language: 'eo' })).toBe(0)
+    // The way back leads to what was typed.
+    await button(page, 'Back').click()
+    expect(await dialog(page).getByRole('textbox', { name: 'Language' }).inputValue()).toBe('eo')
+    await dialog(page).getByRole('textbox', { name: 'Language' }).press('Enter')
     await button(page, 'Change 3 entries').click()
     await dialog(page).getByText('It goes on if you close this window.').waitFor()
     await work()

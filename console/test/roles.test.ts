@@ -86,8 +86,9 @@ it('pages and sections that a role closes are not shown, and the others work', a
     return { role: key }
   }
   const linksOf = (page: Page) => page.getByRole('navigation').getByRole('link').allInnerTexts()
+  const answers = ['consents', 'email_consent', 'sms_consent', 'mobile_prefix', 'mobile_number']
   const desk = await role('desk', {
-    people: { read: ['first_name', 'email', 'consents'], write: ['email'] },
+    people: { read: ['first_name', 'email', ...answers], write: ['email'] },
     orders: { read: [], write: [] },
   })
   // Whoever is not found has no label, and the attributes of neither are open.
@@ -113,6 +114,7 @@ it('pages and sections that a role closes are not shown, and the others work', a
         'Import',
         'Changes of many',
         'Export',
+        'Consents',
         'Changes',
         'Access',
       ]
@@ -123,6 +125,16 @@ it('pages and sections that a role closes are not shown, and the others work', a
         await page.getByRole('heading', { name, level: 1 }).waitFor()
         await page.waitForLoadState('networkidle')
       }
+    },
+    desk,
+  )
+  await openPerson(
+    organization,
+    `${id}?by=id`,
+    async page => {
+      await page.getByRole('button', { name: /^Marketing, Email/ }).click()
+      await page.getByRole('dialog').getByText('The person has never answered.').waitFor()
+      expect(await page.getByRole('button', { name: 'Record an answer' }).count()).toBe(0)
     },
     desk,
   )

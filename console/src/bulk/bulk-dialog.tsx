@@ -69,19 +69,25 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
     >
       {job ? (
         <JobView owner={owner} id={job.id} onClose={() => onClose(true)} />
-      ) : change && preview.data ? (
-        <Confirm
-          action={action}
-          preview={preview.data}
-          write={{ ...begin, mutate: () => begin.mutate(change) }}
-          onBack={() => (action === 'delete' ? onClose(false) : preview.reset())}
-        />
-      ) : ChangeForm ? (
-        <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
-      ) : preview.error ? (
-        <Problem error={preview.error} onRetry={previewDeletion} />
       ) : (
-        <Loading />
+        <>
+          {change && preview.data && (
+            <Confirm
+              action={action}
+              preview={preview.data}
+              write={{ ...begin, mutate: () => begin.mutate(change) }}
+              onBack={() => (ChangeForm ? preview.reset() : onClose(false))}
+            />
+          )}
+          {ChangeForm && (
+            // The form keeps its input for the way back.
+            <div hidden={preview.data !== undefined}>
+              <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
+            </div>
+          )}
+          {!ChangeForm && preview.error && <Problem error={preview.error} onRetry={previewDeletion} />}
+          {!ChangeForm && preview.isPending && <Loading />}
+        </>
       )}
     </Dialog>
   )

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
-import { isWhole } from '../app/field-rights.ts'
+import { isWhole, mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { useDefinitions } from '../entity/schema.ts'
@@ -33,7 +33,9 @@ export function SelectionBar({ query, chosen }: SelectionBarProps) {
   const mayDelete = isWhole(owner)
   const actions: BulkAction[] = [
     ...(isEvent ? [] : ['set' as const]),
-    ...(isOfPeople && definitions.consent_types.length > 0 ? ['consent' as const] : []),
+    ...(isOfPeople && definitions.consent_types.length > 0 && mayUse('write', owner, 'consents')
+      ? ['consent' as const]
+      : []),
     ...(mayDelete ? ['delete' as const] : []),
     ...(isOfPeople && mayErase && mayDelete ? ['erase' as const] : []),
   ]

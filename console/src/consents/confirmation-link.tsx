@@ -1,6 +1,7 @@
 import type { Channel } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { client } from '../app/client.ts'
+import { isWhole } from '../app/field-rights.ts'
 import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { CopyField } from '../ui/copy-field.tsx'
@@ -12,7 +13,7 @@ type ConfirmationLinkProps = { personId: string; consent_type_id: number; channe
 /** The link by which a person confirms an answer that waits, to copy. Nothing is shown if the service makes none. */
 export function ConfirmationLink({ personId: id, consent_type_id, channel }: ConfirmationLinkProps) {
   const texts = useMessages(messages)
-  const mayMake = useScope('people:write')
+  const mayMake = useScope('people:write') && isWhole('people')
   const { data, error, refetch } = useQuery({
     queryKey: ['entities', 'people', 'links', id, consent_type_id, channel],
     queryFn: ({ signal }) => client.consents.links({ id }, { consent_type_id, channel }, { signal }),

@@ -1,6 +1,7 @@
 import type { Person } from '@kith/client'
 import { type ReactNode, useState } from 'react'
 import { useWrite } from '../app/client.ts'
+import { isWhole } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { nameOf } from '../entity/address.ts'
@@ -76,7 +77,7 @@ function Ending({ owner, found: { id, change }, onShow }: Omit<AbsentEntityProps
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]
   const formats = useFormats()
-  const [mayWrite, mayErase] = [useScope(scopesOf(owner).write), useScope('people:erase')]
+  const [mayWrite, mayErase] = [useScope(scopesOf(owner).write) && isWhole(owner), useScope('people:erase')]
   const restore = useWrite(() => entitiesOf(owner).restore({ id }), { onSuccess: onShow })
   const when = formats.exactTime(change.at)
   if (change.operation === 'erase')

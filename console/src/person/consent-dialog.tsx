@@ -2,6 +2,7 @@ import type { ContactDecision, Person, RecordedAnswer } from '@kith/client'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client, pagedQuery, useWrite } from '../app/client.ts'
+import { isWhole, mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ConfirmationLink } from '../consents/confirmation-link.tsx'
@@ -34,7 +35,8 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   const [isRecording, setRecording] = useState(false)
   const { consent_type_id, channel, name, type } = purpose
   const decision = useQuery({ ...decisionQuery(person, purpose, at), enabled: mayRead })
-  const mayRecord = mayWrite && onShow !== undefined && type?.mandatory !== true
+  const mayRecord =
+    mayWrite && mayUse('write', 'people', 'consents') && onShow !== undefined && type?.mandatory !== true
   return (
     <Dialog title={`${name} · ${entityTexts.channels[channel]}`} onClose={onClose} size="wide" hasDraft={isRecording}>
       {!mayRead && <p className="muted">{texts.needsScope}</p>}
@@ -158,11 +160,13 @@ function Answer({ answer, personId, isStanding }: { answer: RecordedAnswer; pers
         ]}
       />
       {receipt.error && <Problem error={receipt.error} />}
-      <div>
-        <Button onPress={() => receipt.mutate()} isPending={receipt.isPending}>
-          {texts.receipt}
-        </Button>
-      </div>
+      {isWhole('people') && (
+        <div>
+          <Button onPress={() => receipt.mutate()} isPending={receipt.isPending}>
+            {texts.receipt}
+          </Button>
+        </div>
+      )}
     </li>
   )
 }

@@ -1,5 +1,6 @@
 import type { AddressDeliverability, Person } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
+import { isUnlimited } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { LiftDialog } from '../deliverability/lift-dialog.tsx'
@@ -28,7 +29,7 @@ function Address({ address, onRefresh }: { address: AddressDeliverability; onRef
   const texts = useMessages(suppressionMessages)
   const { channels } = useMessages(entityMessages)
   const formats = useFormats()
-  const mayLift = useScope('people:write')
+  const mayLift = useScope('people:write') && isUnlimited()
   const { channel, state, suppression, last_delivered_at, last_bounced_at, lifted_at } = address
   const time = (at: string | null | undefined) => at && formats.exactTime(at)
   return (
