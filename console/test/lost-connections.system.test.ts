@@ -393,3 +393,18 @@ it('a write that ends after its page was left does not lead back to it', async (
     await page.getByRole('link', { name: 'Ada Lovelace' }).waitFor()
   })
 })
+
+it('a browser without a network reads and writes at a service that it reaches', async () => {
+  const organization = await service.organization()
+  await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
+  await open(organization, '/people', async page => {
+    await page.getByRole('link', { name: 'Ada' }).waitFor()
+    await page.evaluate('window.dispatchEvent(new Event("offline"))')
+    await page.getByRole('link', { name: 'Ada' }).click()
+    await button(page, 'Edit: Profile').click()
+    await page.getByLabel('Last name').fill('Lovelace')
+    await button(page, 'Save').click()
+    await page.getByRole('heading', { name: 'Ada Lovelace' }).waitFor()
+    await page.evaluate('window.dispatchEvent(new Event("online"))')
+  })
+})

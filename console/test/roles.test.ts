@@ -24,7 +24,15 @@ it('an administrator makes a role field by field, sees what it would show of a p
     expect((await client.access.roles.get('desk')).fields).toEqual({
       people: { read: ['first_name'], write: ['first_name'] },
     })
-    await page.getByRole('button', { name: 'Archive: desk' }).click()
+    // What an administrator does not change in the form stays as another one has just set it.
+    await page.getByRole('button', { name: 'desk', exact: true }).click()
+    await client.access.roles.patch('desk', { fields: { people: { read: ['email'], write: [] } } })
+    const form = page.getByRole('dialog', { name: 'desk' })
+    await form.getByRole('textbox', { name: 'Name' }).fill('Front desk')
+    await form.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Front desk', exact: true }).waitFor()
+    expect((await client.access.roles.get('desk')).fields).toEqual({ people: { read: ['email'], write: [] } })
+    await page.getByRole('button', { name: 'Archive: Front desk' }).click()
     await page.getByText('Archived').waitFor()
   })
 })

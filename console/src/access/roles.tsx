@@ -7,6 +7,7 @@ import { useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { ownerName } from '../entity/address.ts'
 import { entitiesOf } from '../entity/entities.ts'
+import { changedMembers } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, ownersOf, useDefinitions } from '../entity/schema.ts'
 import { Button } from '../ui/button.tsx'
@@ -120,16 +121,17 @@ function RoleDialog({ role, onClose }: { role?: Role; onClose: () => void }) {
   })
   const { scopes, fields } = draft
   const [key, name] = [draft.key.trim(), draft.name.trim()]
+  const body: Omit<RoleBody, 'key'> = { name: name || key, scopes, fields }
+  const changed = role && changedMembers(body, role)
   const save = useWrite(
-    (body: Omit<RoleBody, 'key'>) =>
-      role ? client.access.roles.patch(role.key, body) : client.access.roles.create({ ...body, key }),
+    () => (role ? client.access.roles.patch(role.key, changed!) : client.access.roles.create({ ...body, key })),
     { refresh: [rolesQuery.queryKey], onSuccess: onClose },
   )
   return (
     <FormDialog
       title={role ? role.name : texts.newRole}
       size="wide"
-      onSubmit={() => save.mutate({ name: name || key, scopes, fields })}
+      onSubmit={() => (changed && Object.keys(changed).length === 0 ? onClose() : save.mutate())}
       write={save}
       submit={role ? texts.save : texts.create}
       onClose={onClose}

@@ -1,6 +1,6 @@
 import type { Person } from '@kith/client'
 import { Fragment, type ReactNode } from 'react'
-import { isWhole, mayUse } from '../app/field-rights.ts'
+import { mayUse } from '../app/field-rights.ts'
 import { useFormats, useMessages } from '../app/language.tsx'
 import { useScope } from '../app/session.tsx'
 import { KnownPeople } from '../duplicates/known-people.tsx'
@@ -101,12 +101,7 @@ function ChangedContact({ edit, id }: { edit: Edit; id: string }) {
 function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFixed }: ValuesSectionProps) {
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
-  // Another identifier needs all fields.
-  const mayRename = isWhole(owner)
-  const written = fields.filter(field => {
-    const name = nameOfField(field)
-    return name === 'external_id' ? mayRename : mayUse('write', owner, name)
-  })
+  const written = fields.filter(field => mayUse('write', owner, nameOfField(field)))
   // An edit keeps the fields that it began with, so that it waits for the declared ones.
   const { isLoading } = useDefinitions()
   const mayAdd = !isFixed && mayUse('write', owner, 'attribute_values')

@@ -7,3 +7,9 @@ export function isEqual(one: unknown, other: unknown): boolean {
   const [first, second] = [one as Record<string, unknown>, other as Record<string, unknown>]
   return keys.length === otherKeys.length && keys.every(key => key in second && isEqual(first[key], second[key]))
 }
+
+/** The members of a body that differ from what was read: a form that only shows a value does not write it over that of somebody else. */
+export const changedMembers = <Body extends object>(body: Body, read: object): Partial<Body> =>
+  Object.fromEntries(
+    Object.entries(body).filter(([name, value]) => !isEqual(value, (read as Record<string, unknown>)[name])),
+  ) as Partial<Body>

@@ -2,6 +2,7 @@ import type { RetentionRule, RetentionRuleBody } from '@kith/client'
 import { useQuery } from '@tanstack/react-query'
 import { client, useWrite } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { changedMembers } from '../entity/equal.ts'
 import { segmentsQuery } from '../entity/schema.ts'
 import { TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
@@ -15,7 +16,7 @@ export function RuleForm({ rule, onClose }: { rule: RetentionRule | null; onClos
   const { data: segments = [] } = useQuery(segmentsQuery)
   const write = useWrite(
     (body: RetentionRuleBody) =>
-      rule ? client.retentionRules.patch(rule.id, body) : client.retentionRules.create(body),
+      rule ? client.retentionRules.patch(rule.id, changedMembers(body, rule)) : client.retentionRules.create(body),
     { refresh: [lifetimesKey], onSuccess: onClose },
   )
   const { draft, field } = useDraft({

@@ -2,7 +2,7 @@ import type { ConsentType, ConsentTypeBody } from '@kith/client'
 import { useState } from 'react'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
-import { isEqual } from '../entity/equal.ts'
+import { changedMembers, isEqual } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitionWrite } from '../entity/schema.ts'
 import { Checkbox, FieldGroup, type FieldProps, fieldsOf, TextField, useDraft } from '../ui/field.tsx'
@@ -36,7 +36,7 @@ export function ConsentTypeForm({ type, onClose, onSaved }: ConsentTypeFormProps
   const save = useDefinitionWrite(
     ({ key, ...body }: ConsentTypeBody, idempotencyKey) =>
       type
-        ? client.schema.consentTypes.patch(type.id, body)
+        ? client.schema.consentTypes.patch(type.id, changedMembers(body, type))
         : client.schema.consentTypes.create({ key, ...body }, { idempotencyKey }),
     onSaved,
   )

@@ -2,6 +2,7 @@ import type { Attribute, Stack } from '@kith/client'
 import { client } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
 import { useNavigateAfter } from '../app/use-navigate-after.ts'
+import { changedMembers } from '../entity/equal.ts'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { useDefinitions, useDefinitionWrite } from '../entity/schema.ts'
 import { messages as reportMessages } from '../reports/messages.ts'
@@ -23,7 +24,7 @@ function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey:
     ...{ summary, erased_with },
   }
   return stack
-    ? client.schema.stacks.patch(stack.key, body)
+    ? client.schema.stacks.patch(stack.key, changedMembers(body, stack))
     : client.schema.stacks.create({ key: draft.key.trim(), kind, ...body }, { idempotencyKey })
 }
 

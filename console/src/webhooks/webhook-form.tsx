@@ -1,6 +1,7 @@
 import { eventSubjects, type Webhook, type WebhookBody, type WebhookPatch } from '@kith/client'
 import type { Write } from '../app/client.ts'
 import { useMessages } from '../app/language.tsx'
+import { changedMembers } from '../entity/equal.ts'
 import { Checkbox, FieldGroup, TextField, useDraft } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { Select } from '../ui/select.tsx'
@@ -78,10 +79,12 @@ export function WebhookForm({ title, webhook, action, write, onClose }: WebhookF
   const { draft: form, change, field } = useDraft(() => formOf(webhook))
   // Events that the checkboxes cannot show, such as person.created, stay as they are.
   const others = form.events.filter(event => !eventSubjects.some(group => event === `${group}.*`))
+  const body = bodyOf(form, webhook)
+  const given = webhook ? changedMembers(body, webhook) : body
   return (
     <FormDialog
       title={title}
-      onSubmit={() => write.mutate(bodyOf(form, webhook) as WebhookBody & WebhookPatch)}
+      onSubmit={() => write.mutate(given as WebhookBody & WebhookPatch)}
       write={write}
       submit={action}
       onClose={onClose}
