@@ -53,11 +53,11 @@ async function readOrNull(file: string): Promise<Buffer | null> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return null
-    throw code === 'EISDIR' ? folderRefusal(file) : error
+    throw code === 'EISDIR' ? new UsageError(isFolder(file)) : error
   }
 }
 
-const folderRefusal = (file: string) => new UsageError(`${file} is a folder. Give the name of a file.`)
+const isFolder = (file: string) => `${file} is a folder. Give the name of a file.`
 
 /** Whether a file begins with a text of ASCII. A file that cannot be read does not. */
 export async function beginsWith(path: string, text: string): Promise<boolean> {
@@ -74,7 +74,7 @@ export async function openToRead(file: string, path: string): Promise<FileHandle
   })
   if (!(await handle.stat()).isDirectory()) return handle
   await handle.close()
-  throw folderRefusal(file)
+  throw new Error(isFolder(file))
 }
 
 /** Whether a file exists. */

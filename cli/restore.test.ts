@@ -158,9 +158,12 @@ it('a folder, and an empty name, are refused before anything is read', async () 
       code: 2,
       stderr: expect.stringMatching(/^Give the name of a file: ".*" is (a folder|empty)\.$/m),
     })
-  for (const word of ['restore', 'verify'])
+  for (const [word, code] of [
+    ['restore', 1],
+    ['verify', 2],
+  ] as const)
     expect(await kith([word, ground.folder], target)).toMatchObject({
-      code: 2,
+      code,
       stderr: expect.stringContaining(`${ground.folder} is a folder. Give the name of a file.`),
     })
 })

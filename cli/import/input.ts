@@ -36,10 +36,6 @@ export async function openInput(path: string, options: FileOptions): Promise<Inp
 async function openFile(file: string, path: string): Promise<{ source: Readable; totalBytes: number | null }> {
   const handle = await openToRead(file, path)
   const found = await handle.stat()
-  if (found.isDirectory()) {
-    await handle.close()
-    throw new Error(`${file} is a folder. Give a file.`)
-  }
   const source = handle.createReadStream({ highWaterMark: pieceBytes })
   return { source, totalBytes: found.isFile() ? found.size : null }
 }

@@ -99,7 +99,7 @@ function findUnexpectedRefusal(
   if (responseBody.error === 'duplicate_entry' && status === (id === 'patchPerson' ? 400 : 409)) return undefined
   // A person may be held, and the people of a segment are computed behind the writes.
   if (status === 409 && template.endsWith('/erase') && paths.includes('/override_hold')) return undefined
-  if (status === 503 && template.startsWith('/v1/retention-rules')) return undefined
+  if (status === 503 && /^\/v1\/(retention-rules|segments\/.*\/members$)/.test(template)) return undefined
   if (status === 412 && (headers['If-Match'] || inBatch)) return undefined
   if (status === 405 && (method !== 'POST' || inBatch || template.endsWith('/upsert'))) return undefined
   // The other person may be missing from the body, a placeholder, the same person, or not merged.

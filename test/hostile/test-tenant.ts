@@ -1,5 +1,6 @@
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { scopes } from '../../src/route/scopes.ts'
+import { segmentFollower } from '../../src/segments/segment-follower.ts'
 import { startSession } from '../../src/sessions/sessions.ts'
 import { follow } from '../support/followers.ts'
 import { ndjsonHeaders } from '../support/lines.ts'
@@ -74,7 +75,7 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   const client_id: string = apiClient.body.data.client_id
   const account = await send('POST', '/v1/accounts', { name: 'Ada Lovelace', role: null })
   const account_id: string = account.body.data.id
-  await follow(service.db, [searchFollower()])
+  await follow(service.db, [searchFollower(), segmentFollower()])
   const tokens = scopes.map(async missing => {
     const others = scopes.filter(scope => scope !== missing).join(' ')
     return [missing, await service.tokenFor(key, others)] as const
