@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { searchFollower } from '../../src/entities/indexes/search-index.ts'
 import { jobsFollower } from '../../src/jobs/run-jobs.ts'
 import { defaultLimits } from '../../src/process/config.ts'
+import { segmentFollower } from '../../src/segments/segment-follower.ts'
 import { signIn } from '../../test/support/browser-session.ts'
 import { follow, startFollowing } from '../../test/support/followers.ts'
 import { startSealing } from '../../test/support/ledger.ts'
@@ -23,15 +24,16 @@ const examples = readExamples()
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 let receiver: Receiver
 let stopSealing: () => Promise<void>
-let stopJobs: () => Promise<void>
+let stopFollowing: () => Promise<void>
 beforeAll(async () => {
   receiver = await startReceiver()
   stopSealing = startSealing(service)
-  stopJobs = startFollowing(service.db, [jobsFollower({ originName: 'kith.test', limits: defaultLimits })])
+  const jobs = jobsFollower({ originName: 'kith.test', limits: defaultLimits })
+  stopFollowing = startFollowing(service.db, [jobs, segmentFollower()])
 })
 afterAll(async () => {
   await stopSealing?.()
-  await stopJobs?.()
+  await stopFollowing?.()
   await receiver.close()
 })
 

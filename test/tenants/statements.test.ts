@@ -187,6 +187,7 @@ const statementsOf = (module: object): Statement[] =>
 /** Statements of exports, dossiers and audits, which use a connection of their own. */
 const exportStatements = [
   ...['copy_all', 'read_answers_after', 'begin_audit', 'read_entry_range'],
+  ...['find_foreign_texts', 'find_foreign_answers', 'find_foreign_address_answers'],
   ...statementsOf(dossierStatements).map(({ name }) => name),
 ]
 
@@ -625,6 +626,7 @@ async function useSegments({ id, send }: Shop) {
   const { items } = (await ok('GET', '/v1/changes?segment=standing&segment=fresh')).body.data
   expect(items.length).toBeGreaterThan(0)
   await ok('GET', '/v1/changes?segment=fresh', undefined, { Accept: 'application/x-ndjson' })
+  expect((await ok('GET', '/v1/segments/fresh/members')).body.data.people.length).toBeGreaterThan(0)
   await ok('PATCH', '/v1/segments/fresh', { filter: { $not: { $segment: 'standing' } } })
   await ok('DELETE', '/v1/segments/ending')
   // The clock moves the people of this segment from the second hour on.
