@@ -90,7 +90,7 @@ const headers: Record<number, string | string[]> = {
   409: ['Retry-After', 'Idempotency-Replayed'],
   412: 'Idempotency-Replayed',
   429: ['Retry-After', 'RateLimit', 'RateLimit-Policy'],
-  503: 'Retry-After',
+  503: ['Retry-After', 'X-Kith-Sequence'],
 }
 
 const request_id = Type.String({ description: 'The request id, as in the header X-Request-Id.' })
