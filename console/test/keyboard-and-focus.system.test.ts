@@ -189,7 +189,7 @@ it('the back button and the links of the page ask before they leave a dialog or 
     await leaves(back, 'keep')
     await leaves(() => schemaLink.click(), 'keep')
     expect(await key.inputValue()).toBe('city')
-    // What is saved or cancelled is no loss.
+    // The page asks no question about a form that was saved or cancelled.
     await page.getByRole('button', { name: 'Preview' }).click()
     await page.getByRole('button', { name: 'Create' }).click()
     await page.getByRole('link', { name: 'city' }).waitFor()

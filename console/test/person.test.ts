@@ -89,7 +89,7 @@ it('a support agent edits attributes by their types, and values under keys that 
   await schema.attributes.create({ owner: 'people', key: 'level', type: 'text', enum: ['gold', 'silver'] })
   const early = { joined: 'in spring', seen_at: 'never' }
   await people.create({ external_id: 'ada', attribute_values: { tags: ['vip'], note: { a: 1 }, ...early } })
-  // What was stored before is shown as it is, and stays.
+  // The page shows values that were stored before the attribute was declared as they are.
   await schema.attributes.create({ owner: 'people', key: 'joined', type: 'date' })
   await schema.attributes.create({ owner: 'people', key: 'seen_at', type: 'datetime' })
   await openPerson(

@@ -99,7 +99,7 @@ it('pages and sections that a role closes are not shown, and the others work', a
     people: { read: ['first_name', 'email', ...answers], write: ['email'] },
     orders: { read: [], write: [] },
   })
-  // Whoever is not found has no label, and the attributes of neither are open.
+  // The role opens no attributes, neither of people nor of orders.
   const visit = async (path: string, name: string) =>
     open(organization, path, page => page.getByRole('heading', { name, level: 1 }).waitFor(), desk)
   await visit(`/people/${id}?by=id`, 'Ada')

@@ -109,7 +109,7 @@ it('a page is loaded again when another tab signs in for another organization', 
     await enter(page, one)
     const tab = await page.context().newPage()
     await enter(tab, one)
-    // Somebody who signs in again does not lose what is typed in the first tab.
+    // The first tab keeps its input when the same person signs in again.
     await button(page, 'New person').click()
     await page.getByRole('dialog').getByLabel('First name').fill('Ada')
     await enter(tab, one)

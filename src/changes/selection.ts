@@ -75,8 +75,7 @@ export async function selectionOf(
     named ? named.includes(name) : caller.scopes.has(readScopes[name]) && !closed.includes(name),
   )
   const found = segment && (await findSegments({ context, caller, signal }, segment))
-  for (const scope of found?.scopes ?? [])
-    requireScope(caller, scope, ', which reads what the filter of the segment tests')
+  requireSegmentScopes(caller, found?.scopes ?? [])
   // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
   const shown = found && !named ? [...new Set<Subject>([...visible, 'segment'])] : visible
   const selection = {
@@ -95,6 +94,11 @@ export async function selectionOf(
   ]
   const rights = caller.rights
   return { ...selection, scopes, rights, key: JSON.stringify(selection) + (rights?.key ?? '') }
+}
+
+/** Throws a Fault of 403 without one of the scopes that read what the filter of a segment tests. */
+export function requireSegmentScopes(caller: Caller, scopes: Iterable<Scope>): void {
+  for (const scope of scopes) requireScope(caller, scope, ', which reads what the filter of the segment tests')
 }
 
 /** The subjects that the role of the caller closes. A hold has a reason that may tell of any field. */

@@ -82,6 +82,10 @@ export async function requireMigrated(url: string): Promise<void> {
     )
 }
 
+/** What lets a role, quoted for SQL, create tables. */
+export const adviceToGrant = (role: string): string =>
+  `Run, as the owner of the database: grant usage, create on schema public to ${role}`
+
 /** The reason why no migration can run in a database, if it is one. */
 const explainRefusal = (url: string): Promise<string | undefined> =>
   withConnection(url, async client => {
@@ -92,8 +96,7 @@ const explainRefusal = (url: string): Promise<string | undefined> =>
     const { read_only, may_create, role } = rows[0]
     if (read_only)
       return 'The database is read-only (a standby), and its tables are not at this version. Migrate the primary first.'
-    if (!may_create)
-      return `The role ${role} may not create tables. Run, as the owner of the database: grant usage, create on schema public to ${role}`
+    if (!may_create) return `The role ${role} may not create tables. ${adviceToGrant(role)}`
     return undefined
   })
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { computingRefusal } from '../changes/read-changes.ts'
-import type { FindSegments } from '../changes/selection.ts'
+import { type FindSegments, requireSegmentScopes } from '../changes/selection.ts'
 import { segmentsFollowerName } from '../changes/sql.ts'
 import {
   changeDefinitions,
@@ -24,7 +24,6 @@ import { throwUnusedKeys, warningOf } from '../queries/pages/handlers.ts'
 import type { Call } from '../route/call.ts'
 import type { Rights } from '../route/field-rights.ts'
 import { listPage } from '../route/result.ts'
-import { requireScope } from '../route/scopes.ts'
 import { type Detail, Fault, pointer, refuse, throwBrokenRule } from '../values/errors.ts'
 import type { SegmentBody, SegmentPatch } from './schema.ts'
 import {
@@ -201,15 +200,14 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
 export async function listMembers({ context, caller, signal, params, shown }: Call, after: string, limit: number) {
   const definitions = await currentDefinitions(context, signal)
   const segment = findSegment(definitions, params.segment_key!)
-  for (const scope of scopesOfSegment(segment, definitions, caller, '/segment_key'))
-    requireScope(caller, scope, ', which reads what the filter of the segment tests')
+  requireSegmentScopes(caller, scopesOfSegment(segment, definitions, caller, '/segment_key'))
   type Members = { head: number; log_id: string; people: string[] }
   const values = [context.organization_id, segment.id, after, limit + 1, segmentsFollowerName]
   const [found] = await context.db.query<Members>(readMembersSql, values, signal)
   if (!found) throw new Fault(computingRefusal())
   const { head, log_id } = found
   const { items: people, has_more } = listPage(found.people, limit)
-  for (const id of people) shown.add(peopleStackId, id)
+  shown.addAll(peopleStackId, people)
   return { people, has_more, head, log_id }
 }
 

@@ -92,8 +92,8 @@ export const readMembersBetweenSql = statement(
 )
 
 /**
- * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. The members, and a number up to which the log tells of them, which may tell of some of them
- * again. No row while they are computed.
+ * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. Returns the members, and a number up to which
+ * the log tells of them. Later changes may tell of some members again. No row while the members are computed.
  */
 export const readMembersSql = statement(
   'read_segment_members',

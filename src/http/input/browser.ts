@@ -19,6 +19,12 @@ export function readCookies(header: string | undefined, name: CookieName, isSecu
     .map(pair => pair.slice(prefix.length))
 }
 
+/** The tokens of sessions of the console in the cookies of a request. */
+export const readSessionCookies = (request: IncomingMessage, settings: OriginSettings): string[] =>
+  request.headers.cookie === undefined
+    ? []
+    : readCookies(request.headers.cookie, 'kith_session', isEncrypted(request, settings))
+
 type CookieOptions = { maxAgeSeconds: number; isSecure: boolean }
 
 /**

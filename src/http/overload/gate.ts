@@ -6,7 +6,7 @@ import { FairPool } from '../../process/fair-pool.ts'
 import type { Observer, Overload } from '../../process/observer.ts'
 import { createRefusal, Fault, type Refusal, retryInASecond } from '../../values/errors.ts'
 import { drainUnreadBody, hasBody } from '../input/body.ts'
-import { isEncrypted, readCookies } from '../input/browser.ts'
+import { readSessionCookies } from '../input/browser.ts'
 import { clientAddress, isVersioned, requestId } from '../input/request-head.ts'
 import { type Admission, jsonType, type Leave } from '../pipeline/exchange.ts'
 import { failure } from '../pipeline/reply.ts'
@@ -175,9 +175,7 @@ function createVersionedAdmission({ config, authenticator }: GateOptions, reques
   const bodies = poolOf(limits.inFlightBytes)
   const connections = poolOf(limits.connections)
   const recallSession = (request: IncomingMessage): number | undefined => {
-    const { cookie } = request.headers
-    if (cookie === undefined) return undefined
-    const [token] = readCookies(cookie, 'kith_session', isEncrypted(request, config))
+    const [token] = readSessionCookies(request, config)
     return token === undefined ? undefined : authenticator.sessions.cachedOrganizationId(token)
   }
   return (connection: Connection, request: IncomingMessage): Admission | Refused => {

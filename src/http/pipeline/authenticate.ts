@@ -4,7 +4,7 @@ import { contextOf } from '../../db/context.ts'
 import type { Caller } from '../../route/caller.ts'
 import { bearerChallenge, type Scope } from '../../route/scopes.ts'
 import { refuse } from '../../values/errors.ts'
-import { isEncrypted, readCookies, requireSameOrigin } from '../input/browser.ts'
+import { readSessionCookies, requireSameOrigin } from '../input/browser.ts'
 import { clientAddress } from '../input/request-head.ts'
 import type { Exchange } from './exchange.ts'
 import type { Services } from './services.ts'
@@ -49,9 +49,7 @@ export function authenticateSession(
   { authenticator, config }: Authentication,
   { request }: Exchange,
 ): CallerSession | Promise<CallerSession> | undefined {
-  const { cookie } = request.headers
-  if (cookie === undefined) return undefined
-  const tokens = readCookies(cookie, 'kith_session', isEncrypted(request, config))
+  const tokens = readSessionCookies(request, config)
   const [token] = tokens
   if (token === undefined) return undefined
   requireSameOrigin(request, config)

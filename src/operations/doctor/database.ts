@@ -1,7 +1,7 @@
 import { listKeys } from '../../auth/keys/keys.ts'
 import type { Database } from '../../db/db.ts'
 import { describePending, readDistribution } from '../../db/distribution.ts'
-import { isOfBeta, listMigrations, unknownMigrations } from '../../db/migrate.ts'
+import { adviceToGrant, isOfBeta, listMigrations, unknownMigrations } from '../../db/migrate.ts'
 import { termsOf } from '../../entities/indexes/index-keys.ts'
 import { listFailingFollowers } from '../../followers/followers.ts'
 import type { Config } from '../../process/config.ts'
@@ -207,13 +207,7 @@ async function checkRights(db: Database, migrates: boolean): Promise<Finding[]> 
   type Rights = { role: string; may_create: boolean; may_write: boolean }
   const [{ role, may_create, may_write }] = (await db.query<Rights>(readRightsSql, [])) as [Rights]
   if (migrates && !may_create)
-    return [
-      wrong(
-        'migrations',
-        `the role ${role} may not create tables`,
-        `Run, as the owner of the database: grant usage, create on schema public to ${role}`,
-      ),
-    ]
+    return [wrong('migrations', `the role ${role} may not create tables`, adviceToGrant(role))]
   if (may_write) return []
   const advice = 'Set DATABASE_URL to the role that owns the tables.'
   return [wrong('migrations', `the role ${role} may not write the tables of kith`, advice)]
