@@ -1,7 +1,7 @@
 import { type Database, shape } from '../../db/db.ts'
 import type { Signal } from '../../process/signal.ts'
 import { type Projection, pickedKeys } from './projection.ts'
-import { portion, rowText, rowTextOfMembers } from './read-sql.ts'
+import { arrayOfKeys, portion, rowText, rowTextOfMembers } from './read-sql.ts'
 
 /** A row is null if its entity does not exist. `id` is null for an identifier that leads to none. */
 export type PortionRow = { row: string | null; id: string | null; schema_version: number }
@@ -22,5 +22,5 @@ export function readPortionOf(
   const keys = projection ? pickedKeys(projection) : []
   const named = keys.length > 0 && { keys: { array: '$5::text[]', count: keys.length }, relationships }
   const text = portion(projection ? rowTextOfMembers({ mask: projection.mask, ...named }) : rowText, sought)
-  return db.query<PortionRow>(shape(text), [...values, ...(keys.length > 0 ? [keys] : [])], signal)
+  return db.query<PortionRow>(shape(text), [...values, ...(keys.length > 0 ? [arrayOfKeys(keys)] : [])], signal)
 }

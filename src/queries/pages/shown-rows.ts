@@ -1,6 +1,6 @@
 import { maxRowBytesOf, type Position } from '../../entities/read/pagination.ts'
 import { pickedKeys } from '../../entities/read/projection.ts'
-import { rowOfMembers, rowWithin } from '../../entities/read/read-sql.ts'
+import { arrayOfKeys, rowOfMembers, rowWithin } from '../../entities/read/read-sql.ts'
 import type { Definitions } from '../../organizations/definitions.ts'
 import { constant, type Fragment, Parameter, type Rendered, render, sql } from '../plan/fragment.ts'
 
@@ -62,7 +62,7 @@ function rowOf({ projection }: Position, definitions: Definitions, stack_id: num
   const keys = pickedKeys(projection)
   const relationshipsByKey = definitions.relationships.get(stack_id)
   const relationships = keys.flatMap(key => relationshipsByKey?.get(key) ?? []).map(({ id }) => id)
-  const parameters = [keys, relationships].filter(each => each.length > 0).map(asParameter)
+  const parameters = [arrayOfKeys(keys), relationships].filter(each => each.length > 0).map(asParameter)
   const names = {
     keys: keys.length > 0 ? { array: '$4::text[]', count: keys.length } : undefined,
     relationships: relationships.length > 0 ? '$5' : undefined,

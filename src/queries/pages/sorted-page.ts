@@ -95,19 +95,23 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
     counted ??= countOf(rows[0])
     return rows
   }
-  /** Shows the entities of a table m of `id` and `n`, their place. */
-  const show = (tables: Fragment, members: Fragment) => (counted: Fragment) =>
-    sql`with ${tables}
-    select string_agg(${shown.shown}, E'\\n' order by x.n) as rows, count(*)::integer as found, ${members},
+  const inOrder = orderOfKeys(position.direction, sql`x.term`, sql`x.id`)
+  /** Shows the entities of a table of `id` and of what `order` names, and with them members of all its rows. */
+  const show =
+    (matching: Fragment, members: Fragment, { tables = sql``, order = inOrder } = {}) =>
+    (counted: Fragment) =>
+      sql`${tables} select string_agg(${shown.shown}, E'\\n' order by ${order}) as rows, count(*)::integer as found, ${members},
       ${schemaVersion} as schema_version${counted}
     from (
-      select m.*, e.row from matching m cross join lateral (
+      select m.*, e.row from ${matching} m cross join lateral (
         select ${row} from entities e where ${own} and e.id = m.id offset 0
       ) e
     ) x`
   /** The member of the last entity that the page shows. One more is read to tell whether there are more. */
-  const lastOf = (member: Fragment, limit: number) =>
-    sql`(array_agg(${member} order by x.n))[least(${limit - 1}::integer, count(*)::integer)]`
+  const lastOf = (member: Fragment, limit: number, order = inOrder) =>
+    sql`(array_agg(${member} order by ${order}))[least(${limit - 1}::integer, count(*)::integer)]`
+  const lastTerm = (limit: number) => sql`${lastOf(sql`x.term`, limit)} as last_term`
+  const atEnd = sql`null::text as boundary_term, null::uuid as boundary_id`
 
   const indexes = indexesOf(ofOne)
   const values = sql`e.id, ${sortedPart(sort.field)} as value`
@@ -147,46 +151,49 @@ function buildPages(reading: Reading, sort: Sort, index: SortIndex | undefined, 
       ),
     /** Shows those of these entities that still match. */
     showIds: async (ids: readonly string[], limit: number) => {
-      const tables = sql`matching as (
+      const matching = sql`(
         select m.id, k.n from unnest(${ids}::uuid[]) with ordinality as k(id, n) cross join lateral (
           select e.id from entities e where ${own} and e.id = k.id and ${check} offset 0
         ) m
       )`
-      return (await run<NamedRow>(show(tables, sql`${lastOf(sql`x.id`, limit)} as last_id`)))[0]
+      const order = sql`x.n`
+      return (await run<NamedRow>(show(matching, sql`${lastOf(sql`x.id`, limit, order)} as last_id`, { order })))[0]
     },
     /** Shows the first matches after a key among the next keys of the index. */
     walk: async (after: SortKey | undefined, limit: number, round: number) => {
-      const count = check === always ? limit : keysOfRound(round)
       const keysOf = position.direction === 'asc' ? keysAscending : keysDescending
-      const keys = keysOf(organization, index!, after, count)
-      const matching =
-        check === always
-          ? sql`select k.n, k.value as term, k.entity_id as id from keys k`
-          : sql`select k.n, k.value as term, m.id from keys k cross join lateral (
-              select e.id from entities e where ${own} and e.id = k.entity_id and ${check} offset 0
-            ) m limit ${limit}::integer`
+      // A page of these 50 takes 0.39 ms of PostgreSQL, and 0.48 ms with the tables of the other ones.
+      if (check === always) {
+        const keys = sql`(${keysOf(organization, index!, after, limit)})`
+        return (await run<WalkedRow>(show(keys, sql`${lastTerm(limit)}, ${atEnd}`)))[0]
+      }
+      const count = keysOfRound(round)
+      const tables = sql`with keys as materialized (${keysOf(organization, index!, after, count)}),
+        matching as materialized (
+          select k.term, m.id from keys k cross join lateral (
+            select e.id from entities e where ${own} and e.id = k.id and ${check} offset 0
+          ) m limit ${limit}::integer
+        )`
       const boundary = (member: Fragment) => sql`case when (select count(*) from matching) < ${limit}::integer then (
-        select ${member} from keys k where k.n = ${count}::integer
+        select ${member} from keys k offset ${count - 1}::integer limit 1
       ) end`
-      const tables = sql`keys as materialized (${keys}), matching as materialized (${matching})`
-      const members = sql`${lastOf(sql`x.term`, limit)} as last_term,
-        ${boundary(sql`k.value`)} as boundary_term, ${boundary(sql`k.entity_id`)} as boundary_id`
-      return (await run<WalkedRow>(show(tables, members)))[0]
+      const members = sql`${lastTerm(limit)},
+        ${boundary(sql`k.term`)} as boundary_term, ${boundary(sql`k.id`)} as boundary_id`
+      return (await run<WalkedRow>(show(sql`matching`, members, { tables })))[0]
     },
     /** Shows the first matches after a key by the links of the whole stack. */
     walkLinked:
       ofAll &&
       ((after: SortKey | undefined, limit: number) => {
-        const [order, isAfter] = orderOfTerms(position.direction, after)
-        const tables = sql`matching as materialized (
-          select t.entity_id as id, t.value as term, row_number() over (order by ${order}) as n
+        const matching = sql`(
+          select t.entity_id as id, t.value as term
           from terms t join entities e on e.id = t.entity_id
-          where t.organization_id = ${organization} and t.index_id = ${index!.id}::integer and ${isAfter} and ${own} and ${ofAll}
-          order by ${order} limit ${limit}::integer
+          where t.organization_id = ${organization} and t.index_id = ${index!.id}::integer
+            and ${isAfterKey(position.direction, after)} and ${own} and ${ofAll}
+          order by ${orderOfKeys(position.direction, sql`t.value`, sql`t.entity_id`)} limit ${limit}::integer
         )`
-        const members = sql`${lastOf(sql`x.term`, limit)} as last_term, null::text as boundary_term, null::uuid as boundary_id`
         return reading.runOnePlanned<WalkedRow>({
-          ...shown.render(show(tables, members)(sql``)),
+          ...shown.render(show(matching, sql`${lastTerm(limit)}, ${atEnd}`)(sql``)),
           settings: hashSettings,
         })
       }),
@@ -303,7 +310,7 @@ const partsOfColumns: Readonly<Record<string, Fragment>> = Object.fromEntries([
 
 const greatest = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-/** The next `count` keys of an index, with their numbers `n` in its order. */
+/** The next `count` keys of an index, in its order. */
 function keysAscending(
   organization: Parameter,
   { id: index_id }: SortIndex,
@@ -311,26 +318,27 @@ function keysAscending(
   count: number,
 ) {
   const { term, id } = after ?? { term: '', id: firstId }
-  return sql`select t.value, t.entity_id, row_number() over (order by t.value, t.entity_id) as n from (
-      select t.value, t.entity_id from terms t
-      where t.organization_id = ${organization} and t.index_id = ${index_id}::integer
-        and (t.value, t.entity_id) > (${term}::text, ${id}::uuid)
-      order by t.value, t.entity_id limit ${count}::integer
-    ) t`
+  return sql`select t.value as term, t.entity_id as id from terms t
+    where t.organization_id = ${organization} and t.index_id = ${index_id}::integer
+      and (t.value, t.entity_id) > (${term}::text, ${id}::uuid)
+    order by t.value, t.entity_id limit ${count}::integer`
 }
 
-/** The order of terms t, and whether one is after a key. */
-function orderOfTerms(direction: 'asc' | 'desc', after: SortKey | undefined): [order: Fragment, isAfter: Fragment] {
-  const isMissing = sql`t.value = ${noValueTerm}::text`
-  const order = direction === 'asc' ? sql`t.value, t.entity_id` : sql`${isMissing}, t.value desc, t.entity_id desc`
-  if (!after) return [order, always]
+/** The order of keys: descending, those without a value come last as well. */
+const orderOfKeys = (direction: 'asc' | 'desc', term: Fragment, id: Fragment): Fragment =>
+  direction === 'asc' ? sql`${term}, ${id}` : sql`${term} = ${noValueTerm}::text, ${term} desc, ${id} desc`
+
+/** Whether a term t is after a key. */
+function isAfterKey(direction: 'asc' | 'desc', after: SortKey | undefined): Fragment {
+  if (!after) return always
   const key = sql`(${after.term}::text, ${after.id}::uuid)`
-  if (direction === 'asc') return [order, sql`(t.value, t.entity_id) > ${key}`]
+  if (direction === 'asc') return sql`(t.value, t.entity_id) > ${key}`
+  const isMissing = sql`t.value = ${noValueTerm}::text`
   const isBefore = sql`(t.value, t.entity_id) < ${key}`
-  return [order, after.term >= noValueTerm ? sql`(${isMissing} and ${isBefore})` : sql`(${isMissing} or ${isBefore})`]
+  return after.term >= noValueTerm ? sql`(${isMissing} and ${isBefore})` : sql`(${isMissing} or ${isBefore})`
 }
 
-/** Descending, entities without a value come last as well, so the keys are those of two ranges. */
+/** As {@link keysAscending}, of two ranges: entities without a value come after the others. */
 function keysDescending(
   organization: Parameter,
   { id: index_id }: SortIndex,
@@ -340,17 +348,14 @@ function keysDescending(
   const isPastValues = after !== undefined && after.term >= noValueTerm
   const present = isPastValues ? { term: '', id: firstId } : (after ?? { term: noValueTerm, id: firstId })
   const own = sql`t.organization_id = ${organization} and t.index_id = ${index_id}::integer`
-  return sql`select t.value, t.entity_id, row_number() over (order by t.is_missing, t.value desc, t.entity_id desc) as n from (
-      with present as materialized (
-        select t.value, t.entity_id from terms t
-        where ${own} and (t.value, t.entity_id) < (${present.term}::text, ${present.id}::uuid)
-        order by t.value desc, t.entity_id desc limit ${count}::integer
-      ), missing as materialized (
-        select t.value, t.entity_id from terms t
-        where ${own} and t.value = ${noValueTerm}::text and t.entity_id < ${isPastValues ? after.id : greatest}::uuid
-        order by t.entity_id desc limit greatest(${count}::integer - (select count(*) from present), 0)
-      )
-      select p.value, p.entity_id, false as is_missing from present p
-      union all select m.value, m.entity_id, true from missing m
-    ) t`
+  return sql`with present as materialized (
+      select t.value, t.entity_id from terms t
+      where ${own} and (t.value, t.entity_id) < (${present.term}::text, ${present.id}::uuid)
+      order by t.value desc, t.entity_id desc limit ${count}::integer
+    ), missing as materialized (
+      select t.value, t.entity_id from terms t
+      where ${own} and t.value = ${noValueTerm}::text and t.entity_id < ${isPastValues ? after.id : greatest}::uuid
+      order by t.entity_id desc limit greatest(${count}::integer - (select count(*) from present), 0)
+    )
+    select p.value as term, p.entity_id as id from present p union all select m.value, m.entity_id from missing m`
 }
