@@ -123,11 +123,6 @@ export class Exchange {
     headers[index + 1] = value
   }
 
-  #remove(name: string): void {
-    const index = this.#headers.indexOf(name)
-    if (index !== -1) this.#headers.splice(index, 2)
-  }
-
   /** Sets a cookie, and replaces one of this name that the response sets already. */
   setCookie(cookie: string): void {
     this.header('Set-Cookie', cookie, cookie.slice(0, cookie.indexOf('=') + 1))
@@ -172,8 +167,6 @@ export class Exchange {
   /** Sends a refusal. This is the only place that builds an error response from one. */
   refuse(refusal: Refusal): void {
     if (!this.response.headersSent) this.refused = refusal.code
-    // The result of the handler may have found no memory.
-    for (const name of ['ETag', 'Location', 'Preference-Applied']) this.#remove(name)
     if (refusal.headers) this.headers(refusal.headers)
     if (this.request.headers.accept?.includes(problemType))
       this.send(refusal.status, problem(refusal, this.id), problemType)
