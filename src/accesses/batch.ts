@@ -5,9 +5,9 @@ import type { SecurityEvent } from '../values/security-events.ts'
 export const accessKinds = ['access', 'security'] as const
 export type AccessKind = (typeof accessKinds)[number]
 
-/** What the entries of one caller at one endpoint have in common. */
+/** The members that the entries of one caller at one endpoint share. */
 export type AccessContext = {
-  /** Only of a security event. */
+  /** Set only for a security event. */
   event?: SecurityEvent | undefined
   target?: string | undefined
   subject: string
@@ -158,7 +158,7 @@ export const hashesOf = (bytes: Buffer): number[] =>
 
 const pairBytes = hashBytes + 8
 
-/** The pairs of an index row, from hashes and batches in turns. */
+/** The pairs of an index row. `found` alternates hashes and batch ids. */
 export function toPairs(found: readonly number[]): Buffer {
   const pairs = Buffer.allocUnsafe((found.length / 2) * pairBytes)
   for (let index = 0, at = 0; index < found.length; index += 2, at += pairBytes) {
