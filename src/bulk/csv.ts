@@ -10,7 +10,7 @@ import type { Line } from './lines.ts'
 import type { RefusedLine } from './refusals.ts'
 import { csvParameters, type recordsImportQuery } from './schema.ts'
 
-/** The query parameters that describe a CSV body. kith detects an absent one, or has the command line's default. */
+/** The query parameters that describe a CSV body. kith detects an absent one or uses its default. */
 export type CsvQuery = Pick<Static<typeof recordsImportQuery>, keyof typeof csvParameters>
 
 /** A record or a step of this size takes a few milliseconds, even if each cell has one character. */
