@@ -127,7 +127,7 @@ export class AccessLog {
       if (waits && !this.#isStopped)
         this.#timer ??= setTimeout(() => this.#flush(), this.#unstored.length > 0 ? retryMs : flushMs)
     })
-    // While the database takes nothing, entries pile up.
+    // Entries pile up while the database stores none.
     if (this.#size >= 2 * maxPending) this.#dropOldest()
   }
 

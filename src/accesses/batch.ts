@@ -35,7 +35,7 @@ export type Batch = { id: number; kind: AccessKind; hashes: Buffer; entries: Buf
 // A batch takes 60 µs. In parts of the usual size, in the thread pool, it took 430 µs of CPU.
 const decompress = (bytes: Buffer): Buffer => zstdDecompressSync(bytes, { chunkSize: 65_536 })
 const hashBytes = 4
-/** A batch has at most so many entries, because a look-up decompresses a batch for each entry that it finds. */
+/** The most entries of a batch. A look-up decompresses a batch for each entry that it finds. */
 const maxEntries = 256
 const maxIds = 4_096
 
@@ -150,7 +150,7 @@ export const storedId = (id: string): string =>
 
 export const bucketOf = (hash: number): number => hash >>> 24
 
-/** The hash as it stands in `hashes`. */
+/** The bytes of a hash in `hashes`. */
 export const bytesOf = (hash: number): Buffer => Buffer.from(Uint32Array.of(hash).buffer)
 
 export const hashesOf = (bytes: Buffer): number[] =>

@@ -50,7 +50,7 @@ export type UndoDefinitions = {
 /** A value that the import replaced. `isLink` marks the value of a relationship. */
 type Replaced = { before: unknown; isLink: boolean; isForeign: boolean }
 
-/** The fields that an undo never writes. They follow from consent answers, and only the person takes back an answer. */
+/** The fields that an undo never writes. They follow from consent answers, which it does not take back for a person. */
 const answerFields: readonly string[] = ['consents', ...channels.map(channel => channelTable[channel].flag)]
 
 /**

@@ -104,7 +104,7 @@ export function requireSegmentScopes(caller: Caller, scopes: Iterable<Scope>): v
   for (const scope of scopes) requireScope(caller, scope, ', which reads what the filter of the segment tests')
 }
 
-/** The subjects that the role of the caller closes. A hold has a reason that may tell of any field. */
+/** The subjects that the role of the caller closes. The reason of a hold may mention any field. */
 function closedSubjects(caller: Caller): Subject[] {
   if (!accessOf(caller, peopleStackId)) return []
   return isOpen(caller, peopleStackId) ? ['hold'] : ['hold', 'person']

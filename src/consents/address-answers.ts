@@ -23,7 +23,10 @@ export type AddressAnswer = Question & {
   answer: NumberedAnswer & { sequence: number }
 }
 
-/** Stores the last answer of each address to each purpose, if it supersedes the stored one. Returns a row for each. */
+/**
+ * Stores the last answer of each address to a purpose if it supersedes the stored one. Returns a row for each stored
+ * answer.
+ */
 export function storeAddressAnswers(
   tx: Transaction,
   organization_id: number,

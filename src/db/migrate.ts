@@ -18,7 +18,7 @@ export async function unknownMigrations(ran: string[]): Promise<string[]> {
   return ran.filter(name => !known.has(name))
 }
 
-/** The first migration of 1.0.0-beta.1 and of the checkouts after it. The migrations were written anew for the first release (decision 58). */
+/** The first migration of 1.0.0-beta.1 and later checkouts. The first release has new migrations (decision 58). */
 const firstMigrationOfBeta = '0001_house'
 
 /** Whether a database or backup with these migrations was made by a beta. No migration leads from there to this version. */

@@ -101,7 +101,7 @@ export const newWrite = (given: Given): Write => ({
   request_id: given.request_id,
 })
 
-/** The members that all writes of a request have from it. */
+/** The members that each write of a request takes from the request. */
 export const requestOf = ({
   preferences: { references, erased, handling },
   caller,

@@ -40,10 +40,7 @@ export type MergePlan = {
   filled: {
     columns: Record<string, { before: unknown; after: unknown }>
     attributes: Record<string, unknown>
-    /**
-     * The plain values of the survivor that a choice for the other replaced or removed. Absent if a merge predates
-     * choices.
-     */
+    /** The plain values of the survivor that a choice for the other replaced or removed. Absent if there are none. */
     replaced?: Record<string, unknown>
     links: LinkFill[]
     /** The attributes whose links of the other a choice for the survivor left out. */

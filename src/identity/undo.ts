@@ -54,7 +54,10 @@ export function broughtBy(merges: readonly { undo: Undo }[], attribute_id: numbe
     )
 }
 
-/** A list of links as if a merge had not filled it, but for those in `kept`. The links from before the merge have the order of that time. */
+/**
+ * A list of links without those that a merge added, except for `kept`. The links from before the merge have the order
+ * of that time.
+ */
 export function withoutFilled(ids: readonly string[], { before, after }: LinkFill, kept: readonly string[]): string[] {
   const [had, has] = [new Set(before), new Set(after)]
   const added = has.difference(had).difference(new Set(kept))

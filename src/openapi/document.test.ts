@@ -244,7 +244,10 @@ const oapiCodegenNames = [
   'requesteditorfn',
 ]
 
-/** Names of types and functions that generators put beside the models, in lower case: file systems and C# do not tell cases apart. */
+/**
+ * Names of types and functions that generators put beside the models. They are in lower case, because file systems and
+ * C# ignore case.
+ */
 const reservedNames = new Set([
   ...oapiCodegenNames,
   // openapi-generator: python, go, java and csharp

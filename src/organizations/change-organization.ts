@@ -48,7 +48,7 @@ export type ChangeCall = Author & {
 /** The state that the work sees. The lock of the head keeps it current until the transaction ends. */
 export type Locked = Within & { head: Head; definitions: Definitions; at: string }
 
-/** The result of the work: the statements and log entries of a change. */
+/** The decision of the work: the statements and log entries of the change, and its result. */
 export type Changed<Result> = {
   /** Statements that were sent and store the change. */
   statements?: readonly Promise<unknown>[]

@@ -56,7 +56,7 @@ export async function receive(provider: Provider, adapter: Adapter, incoming: In
   return { events, ignored: told.length - events.length, token, isConfirmed: confirm !== undefined }
 }
 
-/** Throws a Fault of 401. The message does not tell what is wrong with the signature. */
+/** Throws a Fault of 401. The message does not say what is wrong with the signature. */
 export function throwUnsigned(): never {
   return refuse('unauthorized', 'The request has no valid signature of the source.')
 }
