@@ -47,8 +47,9 @@ const sortKeys = (_: string, value: unknown) =>
     : value
 
 /**
- * Reads `{"$add": […], "$remove": […]}` for an attribute that is no relationship. What is added is checked as the elements of a whole list
- * are. Any value can be removed, because the list may be older than the attribute. Paths are relative to the value.
+ * Reads `{"$add": […], "$remove": […]}` for an attribute that is no relationship. Added elements are checked like those
+ * of a whole list. Any value can be removed, because the list may be older than the attribute. Paths are relative to
+ * the value.
  */
 export function readListEdit(
   attribute: Attribute,
@@ -67,12 +68,12 @@ export function readListEdit(
   return new ListEdit(added!, removed!, attribute.required)
 }
 
-/** How a write changes the list of a key. `isWhole` says that the write has the whole list, of which an import only adds the elements. */
+/** The edit of a list. With `isWhole`, the write has a whole list, and the import only adds its elements. */
 export type GivenEdit = { edit: { $add?: unknown; $remove?: unknown }; isWhole: boolean }
 
 /**
- * Returns the change of a list that a value asks for. Undefined if it is a value. With `adds`, a list adds its elements; null and an empty text
- * clear the list, as ever.
+ * Returns the edit of a list that a value asks for, or undefined for a plain value. With `adds`, a list adds its
+ * elements. Null and an empty text still clear the stored list.
  */
 export function givenEdit(
   value: unknown,

@@ -102,8 +102,8 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
   }
 
   /**
-   * Outside issuers, and callers that make tokens, choose subjects as they like. A subject has no line feed, so no identity equals that
-   * of a token that the command line made, which is its subject.
+   * Outside issuers, and callers that make tokens, choose any subject. A subject has no line feed, so none of their
+   * identities equals that of a token of the command line, which is the subject alone.
    */
   function identityOf(token: VerifiedToken): string {
     const { subject, maker } = token.claims
@@ -140,7 +140,7 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
     },
     /** The sessions of the console, which authenticate requests by a cookie. */
     sessions: createSessions(db, organizations, nowMs),
-    /** What the cache has of an Authorization header. The token may have expired since. Runs no query. */
+    /** The cached token of an Authorization header. It may have expired since. Runs no query. */
     recall: (authorization: string): CachedToken | undefined => verified.get(authorization),
     /** The public halves of the service's valid keys (RFC 7517). */
     jwks: ownKeys.jwks,

@@ -31,8 +31,8 @@ import type { peopleImportQuery } from './schema.ts'
 import { batchStream, withHeartbeat } from './streams.ts'
 
 /**
- * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they
- * take.
+ * The lines that a dry run tries in one transaction, so that a line sees the effects of those before it. The
+ * transaction locks the organization meanwhile.
  */
 const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
 
@@ -47,10 +47,12 @@ export type ImportQuery = Static<typeof peopleImportQuery>
 
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
-/** What became of a line that was written or refused. */
+/** The result of a line that was written or refused. */
 type LineResult = { refused?: RefusedLine; isWarned?: boolean }
 
-/** The results of the first lines of a set. `failure` ended the import, so nobody knows what became of the others. */
+/**
+ * The results of the first lines of a set. `failure` ended the import, so the results of the other lines are unknown.
+ */
 type SetResult = { results: LineResult[]; failure?: { error: unknown } }
 
 type OutcomeCounts = Record<ImportOutcome, number>
@@ -92,7 +94,10 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
 
 type Locate = (line: ImportLine) => ImportLine
 
-/** Gives the numbers of lines without a prefix that of the country of the query. Throws a Fault of 400 for a country that is none. */
+/**
+ * Returns a function that adds the prefix of the query's country to a phone number without one. Throws a Fault of 400
+ * for an unknown country.
+ */
 function phoneLocator({ phone_country }: ImportQuery): Locate {
   if (phone_country === undefined) return line => line
   if (!isCountry(phone_country))
@@ -133,7 +138,8 @@ async function* answerLines(
     return textOf({ progress: counts })
   }
   const sets = batchStream(entries, call.body.dry_run ? maxDryRun : maxStretch)
-  // No set is written after one that failed: a client sends again what follows the counted lines. The next lines are read meanwhile.
+  // No set is written after a failed one, because the client resends the lines after the counted ones. The next lines
+  // are read meanwhile.
   const writeNext = async () => {
     const { value: set, done } = await sets.next()
     if (done) return undefined
@@ -196,7 +202,7 @@ async function* entriesOf(
   }
 }
 
-/** What the writes of all lines of an import have in common. */
+/** The members that the writes of all lines of an import share. */
 function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): Write {
   const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
   return newWrite({
@@ -253,7 +259,9 @@ function writeOf(target: Write, line: ImportLine, bytes: number): Write {
   return { ...others, ...(match && { match }), address, body, bytes }
 }
 
-/** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */
+/**
+ * Returns a function that takes the results of lines in order, and returns a Fault after `max` refused lines in a row.
+ */
 function limitRefused(max: number): (results: readonly LineResult[]) => Fault | undefined {
   let inARow = 0
   return results => {
@@ -303,7 +311,7 @@ const warned: LineResult = { isWarned: true }
 
 type Outcomes = Map<number, Outcome>
 
-/** Throws an error that concerns a whole set: its time is over, the database is away, or no write has another outcome. */
+/** Throws an error that concerns a whole set: the set timed out, the database is away, or every write failed. */
 function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   const errors = [...outcomes.values()].flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   if (errors.length === 0) return

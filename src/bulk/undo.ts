@@ -33,7 +33,7 @@ export type LeftReason = (typeof leftReasons)[number]
 /** A field that stays as the import left it, as a JSON Pointer in a read. */
 type LeftField = { path: string; reason: LeftReason }
 
-/** What takes back the changes of an import to one entity: its deletion or restoration, or a body and the aliases that end. */
+/** The undo of an import's changes to one entity: its deletion or restoration, or a body and the aliases that end. */
 export type UndoPlan = { left: LeftField[] } & (
   | { deletes: true }
   | { restores: true }
@@ -47,16 +47,17 @@ export type UndoDefinitions = {
   isRelationship: (key: string) => boolean
 }
 
-/** A value that the import replaced. `isLink` tells the values of relationships. */
+/** A value that the import replaced. `isLink` marks the value of a relationship. */
 type Replaced = { before: unknown; isLink: boolean; isForeign: boolean }
 
-/** The fields that an undo never writes: they follow from consent answers, which nobody takes back in the name of a person. */
+/** The fields that an undo never writes. They follow from consent answers, which it does not take back for a person. */
 const answerFields: readonly string[] = ['consents', ...channels.map(channel => channelTable[channel].flag)]
 
 /**
- * Decides how to take back what an import did to an entity. `changes` are those since it began, in order. A field that anything else has
- * written after the import stays, and so does an entity that the import created and anything else has written. An alias stays if anything else
- * has written the entity since, because that may have come by the alias. The function is pure.
+ * Decides how to take back an import's changes to an entity. `changes` are those since the import began, in order. A
+ * field stays if something else has written it after the import. An entity that the import created stays if something
+ * else has written it. An alias stays if something else has written the entity since, because that write may have found
+ * the entity by the alias. The function is pure.
  */
 export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefinitions): UndoPlan {
   const first = changes.findIndex(({ is_import }) => is_import)
@@ -84,7 +85,10 @@ export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefi
   return { body, left: [...left, { path: '/aliases', reason: 'changed_since' }], released: [] }
 }
 
-/** Whether the log has lost the values of a change. One that only gave an alias had none, and has nothing before. */
+/**
+ * Whether the log has lost the values of a change. A change that only gave an alias had none, and its `before` is
+ * empty.
+ */
 const isEmptied = ({ before, after, links }: LoggedChange) =>
   Object.keys(after ?? {}).length === 0 && links === null && (before === null || Object.keys(before).length > 0)
 

@@ -29,7 +29,7 @@ export function changeCloser(caller: Rights): ((json: string) => string) | undef
   }
 }
 
-/** Values before or after a change. Of attributes that may not be read, nothing tells that they changed. */
+/** The values before or after a change, without closed ones. Nothing shows that a closed attribute changed. */
 function closeSide(side: Values | null, access: FieldAccess): Values | null {
   if (!side) return null
   const { attribute_values, ...fields } = closeValues(side, access)

@@ -32,7 +32,7 @@ export type Selection = {
   /** The stacks of the records; null for all. */
   stack_ids: readonly number[] | null
   operations: readonly Operation[] | null
-  /** Only changes by which somebody entered or left one of these; null for all changes. */
+  /** Only changes by which a person entered or left one of these; null for all changes. */
   segments: SelectedSegments | null
   /** Only changes of these people and records; null for all changes. */
   entity_ids: readonly string[] | null
@@ -46,7 +46,9 @@ export type Selection = {
   key: string
 }
 
-/** The segments of a selection. The log tells of them after the change `since`, until their members are computed anew. */
+/**
+ * The segments of a selection. The log covers them after the change `since`, until their members are computed again.
+ */
 export type SelectedSegments = { ids: readonly number[]; since: number }
 
 /** Finds the segments with these keys, and the scopes that read their filters. Throws 400 for an unknown key. */
@@ -76,7 +78,8 @@ export async function selectionOf(
   )
   const found = segment && (await findSegments({ context, caller, signal }, segment))
   requireSegmentScopes(caller, found?.scopes ?? [])
-  // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
+  // When the clock moves people, the log has a change of the segment. The feed shows it even without schema:read,
+  // because it is only about people.
   const shown = found && !named ? [...new Set<Subject>([...visible, 'segment'])] : visible
   const selection = {
     // Only records have a stack.
@@ -101,7 +104,7 @@ export function requireSegmentScopes(caller: Caller, scopes: Iterable<Scope>): v
   for (const scope of scopes) requireScope(caller, scope, ', which reads what the filter of the segment tests')
 }
 
-/** The subjects that the role of the caller closes. A hold has a reason that may tell of any field. */
+/** The subjects that the role of the caller closes. The reason of a hold may mention any field. */
 function closedSubjects(caller: Caller): Subject[] {
   if (!accessOf(caller, peopleStackId)) return []
   return isOpen(caller, peopleStackId) ? ['hold'] : ['hold', 'person']
@@ -143,8 +146,8 @@ async function findEntityIds(
 }
 
 /**
- * What a response must say of the subjects that the token lacks the scope of, unless the request names what it wants. Throws `forbidden`
- * instead if the request asks for strict handling.
+ * The warning about subjects whose scope the token lacks. There is none if the request names what it wants and sees
+ * some of it. Throws `forbidden` instead if the request asks for strict handling.
  */
 export function warningsOf(
   { caller, preferences, body }: Pick<Call<ChangesQuery>, 'caller' | 'preferences' | 'body'>,
@@ -182,7 +185,7 @@ export const widestOf = ({ segments, links }: Selection): Selection =>
 export const logKeyOf = ({ segments, links }: Pick<Selection, 'segments' | 'links'>): string =>
   `${links ?? ''}${segments ? JSON.stringify(segments) : ''}`
 
-/** The values of {@link readChangesSql} from $6 on, and what the other feeds have as $11. */
+/** The values of {@link readChangesSql} from $6 on. The statements of the other feeds have one more, $11. */
 export function filterValuesOf({ subjects, stack_ids, operations, segments, entity_ids }: Selection): unknown[] {
   const others = subjects.filter(name => name !== 'person' && name !== 'record')
   const values = [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]

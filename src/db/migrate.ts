@@ -18,7 +18,7 @@ export async function unknownMigrations(ran: string[]): Promise<string[]> {
   return ran.filter(name => !known.has(name))
 }
 
-/** The first migration of 1.0.0-beta.1 and of the checkouts after it. The migrations were written anew for the first release (decision 58). */
+/** The first migration of 1.0.0-beta.1 and later checkouts. The first release has new migrations (decision 58). */
 const firstMigrationOfBeta = '0001_house'
 
 /** Whether a database or backup with these migrations was made by a beta. No migration leads from there to this version. */
@@ -82,11 +82,11 @@ export async function requireMigrated(url: string): Promise<void> {
     )
 }
 
-/** What lets a role, quoted for SQL, create tables. */
+/** The advice that lets a role create tables. `role` is quoted for SQL. */
 export const adviceToGrant = (role: string): string =>
   `Run, as the owner of the database: grant usage, create on schema public to ${role}`
 
-/** The reason why no migration can run in a database, if it is one. */
+/** The reason why migrations cannot run in a database. Undefined if they can. */
 const explainRefusal = (url: string): Promise<string | undefined> =>
   withConnection(url, async client => {
     const { rows } = await client.query(
@@ -100,20 +100,22 @@ const explainRefusal = (url: string): Promise<string | undefined> =>
     return undefined
   })
 
-/** Timeouts that are set for a role or a database would abort a migration of large tables. Not every version has each. */
+/**
+ * Timeouts of a role or a database would abort a migration of large tables. Not every version of PostgreSQL has each.
+ */
 const liftTimeouts = `
   select set_config(name, '0', false) from pg_settings
   where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
 /**
- * A schema of the role's name would get the tables, and a backup has those of the schema `public`. Earlier versions made them there, and their
- * migrations go on where the tables are.
+ * PostgreSQL would create the tables in a schema with the role's name if there is one, but a backup contains those of
+ * `public`. Earlier versions created them in that schema, and their migrations go on there.
  */
 const choosePublic = `
   select set_config('search_path', 'public', false)
   where to_regclass('public.migrations') is null or to_regclass('public.organizations') is not null`
 
-/** Throws if a new database has another encoding than UTF8. SQL_ASCII, the default of a server with the locale C, would count bytes. */
+/** Throws unless a new database has the encoding UTF8. SQL_ASCII, the default for the locale C, counts bytes. */
 async function refuseOtherEncodings(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_encoding') as encoding, quote_ident(current_database()) as name
@@ -149,14 +151,15 @@ async function runMigrations(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * Begins the transaction of the migrations, and drops the views for SQL in it: PostgreSQL does not change a column that a view reads. The
- * service makes them anew. A BEGIN within a transaction does nothing, so the COMMIT or ROLLBACK of the runner ends this one.
+ * Begins the transaction of the migrations, and drops the views for SQL in it, because PostgreSQL does not change a
+ * column that a view reads. The service creates them again. A BEGIN within a transaction does nothing, so the COMMIT or
+ * ROLLBACK of the runner ends this one.
  */
 async function dropViewsWithin(client: pg.Client): Promise<void> {
   const { rows: tables } = await client.query(`select to_regclass('public.sql_views') is not null as present`)
   if (!tables[0].present) return
   await client.query('begin')
-  // A process that renews the views holds their row.
+  // A process that renews the views locks their row.
   const { rows } = await client.query<{ schema_name: string; retired: string[] }>(
     'select s.schema_name, s.retired from public.sql_views s for update',
   )

@@ -169,7 +169,7 @@ const exampleAddress = {
   lifted_at: null,
 } as const
 
-/** What holds for the address of a person on a channel. */
+/** The state of a person's address on a channel. */
 const personAddress = Type.Object(
   { channel, address: text('The address in its normal form.'), ...shown },
   { title: 'AddressDeliverability' },

@@ -48,15 +48,17 @@ export type Write = {
   alias?: string | undefined
   /** The undo of an import sets it: aliases of the person that end. */
   released?: readonly string[] | undefined
-  /** The match stage sets it: nobody is recognized, so an active entity with the external identifier is another one. */
+  /**
+   * The match stage sets it: no person is recognized, so an active entity with the external identifier is another one.
+   */
   unrecognized?: boolean | undefined
   /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
   references: 'create' | 'strict'
-  /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */
+  /** Lets the write give an identifier of an erased person to a person again. Without it, the write is refused. */
   erased?: 'recreate' | undefined
   /** Refuses a write that would get a warning. */
   handling?: 'strict' | undefined
-  /** What the role of the writer opens. */
+  /** The fields that the role of the writer opens. */
   rights?: Rights['rights']
   /** Whether the writer may read the entities of the stack. A refusal then names the entity that has a unique value. */
   mayRead?: boolean | undefined
@@ -99,7 +101,7 @@ export const newWrite = (given: Given): Write => ({
   request_id: given.request_id,
 })
 
-/** What a write has of its request besides its own part of it. */
+/** The members that each write of a request takes from the request. */
 export const requestOf = ({
   preferences: { references, erased, handling },
   caller,
@@ -157,7 +159,7 @@ export type WritePreview = {
   after: Record<string, unknown> | null
   /** The placeholders that the write would create. `kind` is `people` or the key of a stack. */
   placeholders: { kind: string; external_id: string }[]
-  /** The standing answers that would change, as responses show them. */
+  /** The answers in force that would change, as responses show them. */
   consents: object[]
 }
 

@@ -5,17 +5,17 @@ import { type Found, keyOf, timeOf } from './tasks.ts'
 
 const perTransaction = 100
 const maxAgeMs = 60_000
-/** A position that is this many changes ahead of the stored one is stored, so that little is looked at again after a crash. */
+/** A position this many changes ahead of the stored one is stored, so that followers repeat little after a crash. */
 const maxAhead = 100
 const maxUnstored = 1_000
 
-/** What a look found of a follower that had nothing to do, with the position that is not stored yet. */
+/** A follower that had nothing to do, with the position that is not stored yet. */
 type Unstored = { found: Found; progress: Progress; sinceMs: number }
 
 /**
- * The followers that had nothing to do, by organization. Their positions are kept in memory, so that a write which concerns no follower is
- * followed by no commit. They are stored in shared transactions: after a minute, after 100 changes, or with the work that comes next.
- * After a crash the followers look again.
+ * The followers that had nothing to do, by organization. kith keeps their positions in memory, so that a write that
+ * concerns no follower causes no further commit. Shared transactions store them: after a minute, after 100 changes, or
+ * with the next work. After a crash the followers look again.
  */
 export class PassedOver {
   readonly #db: Database
@@ -59,7 +59,7 @@ export class PassedOver {
     }
   }
 
-  /** What is new since the organization was passed over. */
+  /** Returns the work since the organization was passed over. Undefined if there is none. */
   #newsOf(found: Found): Found | undefined {
     const key = keyOf(found)
     const last = this.#unstored.get(key)

@@ -24,16 +24,19 @@ const keyedWrites = perDatabase(() => new FairPool({ share: maxConcurrentKeyedWr
 
 /** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
-/** The claim alone has that limit. Citus propagates the command to the workers, where the locks are, but not set_config() in a SELECT. */
+/**
+ * Only the claim has that limit. Citus propagates this command to the workers, where the locks are, but not
+ * set_config() in a SELECT.
+ */
 const waitForLocksSql = statement('', 'set local lock_timeout = 0')
 const beginWorkSql = statement('', 'savepoint work')
 const undoWorkSql = statement('', 'rollback to savepoint work')
 
 /**
- * Runs `work` once per key, in a transaction that claims the key before and keeps the response after it. `work` receives a database whose
- * statements all belong to the transaction. What a refused request has stored is undone, and its refusal kept. An error of `work` rolls
- * back everything, including the key. A key with a stored response returns that response, with `replayed`. Throws a Fault: 409 while the
- * key's first request is running, 422 if the first request differed.
+ * Runs `work` once per key. One transaction claims the key, runs `work` and keeps the response. All statements of the
+ * database that `work` receives belong to it. A refusal undoes the changes of `work` and is kept. An error of `work`
+ * rolls back everything, including the key. A key with a stored response returns that response, with `replayed`. Throws
+ * a Fault: 409 while the key's first request is running, 422 if the first request differed.
  */
 export async function keyedTransaction(
   context: Context,

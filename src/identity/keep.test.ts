@@ -24,7 +24,7 @@ const unmerge = (into: string, from: string) => shop.send('POST', `/v1/people/${
 const lookUp = async (key: Body) =>
   (await shop.ok('POST', '/v1/people/lookup', key)).items.map(({ id }: { id: string }) => id)
 
-/** What a read shows, without what every write changes. */
+/** The values that a read shows, without those that every write changes. */
 const valuesOf = ({ version, updated_at, ...values }: Body) => values
 
 describe('a merge with `keep`', () => {

@@ -74,10 +74,10 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
   return { kind: 'mobile', key }
 }
 
-/** What a page is read in at once. The rows after it are read one by one. */
+/** A page reads rows at once up to this size. The rows after it are read one by one. */
 const maxWholeBytes = 1_048_576
 
-/** The statement reads whole rows. If the page shows only some members, it reads the identifiers. */
+/** The statement reads whole rows. If the page shows only some members, it reads the identifiers alone. */
 async function readByKey(
   { context, signal }: Call<LookupBody>,
   sought: { kind: 'email' | 'mobile'; key: string },

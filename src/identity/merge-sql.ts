@@ -2,8 +2,8 @@ import { statement } from '../db/db.ts'
 import { exactTimeText } from '../db/time-text.ts'
 
 /**
- * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
- * leads to nobody has no row.
+ * $2: [{position, external_id | id}]. Returns the person that each identifier leads to, directly or as an alias or a
+ * merged identifier. An identifier that leads to no person has no row.
  */
 export const findPeopleSql = statement(
   'find_people',
@@ -37,7 +37,7 @@ export const countListsOfSql = statement(
    ) l`,
 )
 
-/** Selects the person to whom an identifier leads by the merges that stand. */
+/** Selects the person to whom an identifier leads by the merges that are not undone. */
 const leadOf = (id: string) => `
        select coalesce((
          select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null
@@ -45,9 +45,10 @@ const leadOf = (id: string) => `
      `
 
 /**
- * $2: people whom a merge or its undoing leads elsewhere, $3: the person to whom their links have led, $4: limit. Computes anew where the
- * links of so many lists lead, from what was written and the merges that stand. Of the links of one list to one person the first shows.
- * Returns the number of lists: less than the limit when none is left. Runs after the merge is stored or ended.
+ * $2: people whose links a merge or its undoing leads elsewhere, $3: the person to whom these links led before, $4:
+ * limit of lists. Computes the targets of links again, from the written targets and the merges that are not undone. If
+ * several links of a list lead to one person, the first one shows. Returns the number of lists, which is less than the
+ * limit if none is left. Runs after the merge is stored or ended.
  */
 export const leadLinksSql = statement(
   'lead_links',
@@ -87,15 +88,15 @@ export const leadLinksSql = statement(
    select count(*)::integer as count from lists`,
 )
 
-/** $2: a merge, $3: the people whose links are still to be led elsewhere, or null for none. */
+/** $2: a merge, $3: the people whose links are still to be moved, or null for none. */
 export const storeMovingSql = statement(
   'store_moving',
   'update merges m set moving = $3::uuid[] where m.organization_id = $1 and m.id = $2',
 )
 
 /**
- * $2: a merge. Returns the people whose links are still to be led elsewhere, and the person to whom these have led. Runs under the lock of
- * the head.
+ * $2: a merge. Returns the people whose links are still to be moved, and the person to whom these links lead until
+ * then. Runs under the lock of the head.
  */
 export const readMovingSql = statement(
   'read_moving',
@@ -103,7 +104,7 @@ export const readMovingSql = statement(
    where m.organization_id = $1 and m.id = $2 and m.moving is not null`,
 )
 
-/** The merges, of all organizations, whose links are still to be led elsewhere. */
+/** The merges of all organizations with links that are still to be moved. */
 export const listUnfinishedMergesSql = statement(
   'list_unfinished_merges',
   'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
@@ -187,7 +188,7 @@ export const findMergeSql = statement(
    ))`,
 )
 
-/** $2: a person. The merges into it that stand, in order. */
+/** $2: a person. The merges into it that are not undone, in order. */
 export const readMergesIntoSql = statement(
   'read_merges_into',
   `select ${merge} from merges m
@@ -195,8 +196,8 @@ export const readMergesIntoSql = statement(
 )
 
 /**
- * $2: a person, $3: after this number. Whether the retention of the log removed the values of a change that a user made of the person since
- * then. Nothing tells what such a change wrote.
+ * $2: a person, $3: after this number. Whether the retention of the log removed the values of a change that a user has
+ * made of the person since then. The values that such a change wrote are unknown.
  */
 export const readIsEmptiedSql = statement(
   'read_is_emptied',
@@ -210,8 +211,8 @@ export const readIsEmptiedSql = statement(
 )
 
 /**
- * $2: a person, $3: after this version. Returns the fields and attribute values that were written since, not by merges. Who writes a number
- * writes it for the prefix that the person has then.
+ * $2: a person, $3: after this version. Returns the fields and attribute values that were written since, except by
+ * merges. A write of a phone number counts as a write of the prefix, because the number is valid only with that prefix.
  */
 export const readWrittenKeysSql = statement(
   'read_written_keys',
@@ -241,7 +242,7 @@ export const readOwnAnswersSql = statement(
    where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
-/** $2: merges. Returns who was merged by those that stand. */
+/** $2: merges. Returns the people that those of them merged that are not undone. */
 export const readMergedIdsSql = statement(
   'read_merged_ids',
   `select m.merged_id from merges m
@@ -251,7 +252,7 @@ export const readMergedIdsSql = statement(
 /**
  * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
  * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these aliases, and the
- * emails and phones of the merges and of the one that ends, but for those that the survivor had itself before.
+ * emails and phones of the merges and of the one that ends, except those that the survivor had itself before.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',

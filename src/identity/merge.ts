@@ -18,8 +18,8 @@ import { plainColumns, profileFlags } from '../values/profile-fields.ts'
 import { addAnswers, answerColumns, type GivenAt, type TakenAnswer } from './merge-answers.ts'
 
 /**
- * Links of one attribute of the survivor, by the ids of the targets before and after the merge. `chosen`: they are those of the other, because
- * the request chose them.
+ * Links of one attribute of the survivor, by the ids of the targets before and after the merge. `chosen`: the request
+ * chose the links of the other person.
  */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[]; chosen?: true }
 
@@ -40,7 +40,7 @@ export type MergePlan = {
   filled: {
     columns: Record<string, { before: unknown; after: unknown }>
     attributes: Record<string, unknown>
-    /** The plain values of the survivor that a choice for the other replaced or removed. Merges before there were choices have none. */
+    /** The plain values of the survivor that a choice for the other replaced or removed. Absent if there are none. */
     replaced?: Record<string, unknown>
     links: LinkFill[]
     /** The attributes whose links of the other a choice for the survivor left out. */
@@ -51,7 +51,7 @@ export type MergePlan = {
   faults: Detail[]
 }
 
-/** The content of `merges.undo` while the merge stands. */
+/** The content of `merges.undo` until the merge is undone. */
 export type Undo = {
   /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
   into_version: number | null
@@ -60,7 +60,7 @@ export type Undo = {
     columns: Omit<Columns, 'version' | 'answers'>
     answers: Answers
     attributes: Record<string, unknown>
-    /** What the links named when they were written, by attribute. */
+    /** The targets of the links as they were written, by attribute. */
     links: Record<string, string[]>
   }
   filled: MergePlan['filled']
@@ -86,9 +86,10 @@ export type MergeRow = {
 }
 
 /**
- * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
- * and of two answers to one question the later. A field of `keep` becomes what the chosen person has, also if that is nothing. The function
- * is pure. `linksLimit` is the maximum number of links of one attribute. `givenAt` decides between answers of both that are equal otherwise.
+ * Decides which values a person gets from another one who is merged into it: its unset fields and absent attribute
+ * values, the other's links, and of two answers to one question the later. A field of `keep` gets the value of the
+ * chosen person, even if that is empty. The function is pure. `linksLimit` is the maximum number of links of one
+ * attribute. `givenAt` decides between answers of both that are equal otherwise.
  */
 export function planMerge(
   survivor: CurrentState,
@@ -158,9 +159,9 @@ export function planMerge(
 }
 
 /**
- * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel without
- * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone. A prefix alone is filled if
- * the survivor has neither.
+ * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel
+ * without purposes to answer. The prefix and the number of a phone come from one person, because those of two people
+ * are no phone. A prefix alone is filled if the survivor has neither.
  */
 function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns, keep: Keep['columns']): Columns {
   const columns: Record<string, unknown> = {}
@@ -230,7 +231,7 @@ function mergeLinks(
       merged.count.dropped += countShown(targets) - countShown(added)
       if (added.length === 0) continue
       merged.filledKeys.add(key)
-      // Where nothing is shown, there may be a link to a deleted target.
+      // An attribute without shown targets may have a link to a deleted target.
       after.set(attribute.id, isMany ? [...mine, ...added] : added)
       const message = `would have more than ${linksLimit} links`
       if (mine.length + added.length > linksLimit)

@@ -85,7 +85,7 @@ describe('people who were set aside', () => {
     await setAside('ada', 'bob')
     await setAside('bob', 'eve')
     await shop.ok('POST', '/v1/people/ada/merge', { from: 'bob' })
-    // What was said of the merged person holds for the survivor.
+    // The set-asides of the merged person hold for the survivor.
     expect([await groups(), await duplicatesOf('eve')]).toEqual([[], ''])
     await shop.ok('POST', '/v1/people/ada/unmerge', { from: 'bob' })
     expect([await groups(), await duplicatesOf('ada')]).toEqual([[['ada eve', 2]], 'eve'])

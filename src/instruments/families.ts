@@ -5,7 +5,7 @@ export type Labels = Record<string, string>
 type Sample = { value: number; labels?: Labels; metricName?: string }
 /** How the samples of several workers are combined. */
 type Aggregator = 'sum' | 'max' | 'min'
-/** What a gauge reads: its samples, or the value of its only one. Undefined or null: there is none. */
+/** The reading of a gauge: its samples, or the value of its only one. Undefined or null: it has none. */
 type Reading = Sample[] | number | null | undefined
 
 /** Registers a metric. `docs/metrics.md` describes each in more detail. */
@@ -48,7 +48,10 @@ export class Histogram {
   }
 }
 
-/** The values that each label of a metric has. A scrape shows them all from the beginning. Other values come with their first count. */
+/**
+ * The values that each label of a metric has. A scrape shows them all from the beginning. Other values appear when they
+ * are first counted.
+ */
 type LabelValues = Record<string, readonly string[]>
 
 type Branch<C> = { child?: C; branches: Map<string, Branch<C>> }
@@ -80,9 +83,9 @@ function childrenOf<C extends object>(labels: LabelValues, make: () => C) {
 }
 
 /**
- * Returns a function that registers a counter, a number that only grows, and returns its children. Counting takes 210 ns in a child of the library's counter and
- * 400 ns in one of its histograms, which is 1.5 of the 30 µs of a GET. The library reads the samples at a scrape, renders the text, and sums
- * over the workers.
+ * Returns a function that registers a counter, a number that only grows, and returns its children. The library's own
+ * counter takes 210 ns to count and its histogram 400 ns, which adds up to 1.5 of the 30 µs of a GET. So the library
+ * only reads the samples at a scrape, renders the text, and sums over the workers.
  */
 export const counters =
   (registry: Registry) =>

@@ -17,21 +17,21 @@ import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery,
 import { countSelected, readSelected } from './selection.ts'
 import { endJobSql, insertJobSql, jobsFollowerName, listJobsSql, listRefusalsSql, readJobSql } from './sql.ts'
 
-/** What a job does with each entity, as it is stored: the request as it was checked, with what its caller may do. */
+/** The change that a job makes to each entity, as it is stored: the checked request, with the rights of its caller. */
 export type JobChange = Pick<Write, 'references' | 'erased' | 'handling' | 'mayRead' | 'bytes' | 'boundFrom'> & {
   body: EntityBody
-  /** Of an erasure. */
+  /** This and the next two members are only for an erasure. */
   reason?: string | undefined
   records?: 'keep' | 'linked' | undefined
   override_hold?: boolean | undefined
 }
 
-/** Whom a job changes: those of `ids`, in order, or those whom the filter selects. */
+/** The entities that a job changes: those of `ids`, in order, or those that the filter selects. */
 type Target = { stack_id: number; filter: object | null; ids: string[] | null; started_at: string }
 
 type NewJob = Target & { op: JobOp; change: JobChange; total: number }
 
-/** Begins a job, or tells what it would do. Throws a Fault of 400, 403 or 409. */
+/** Begins a job, or previews it in a dry run. Throws a Fault of 400, 403 or 409. */
 export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const { op } = call.body.change
@@ -111,7 +111,7 @@ async function begin({ context, caller, request_id, signal }: Call<unknown>, job
 
 const takenMessage = 'Another job or import has this request id. Send another X-Request-Id.'
 
-/** The write of an entity by a job that erases nobody. */
+/** The write of an entity by a job that is no erasure. */
 export const writeOf = (
   { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
   id: string,
@@ -119,12 +119,15 @@ export const writeOf = (
 ): Write =>
   newWrite({ ...change, ...author, operation: op === 'patch' ? 'patch' : 'delete', stack_id, address: { id } })
 
-/** A dry run tries sets for so long, and returns so many refusals. */
+/** A dry run tries sets for this time, and returns at most this many refusals. */
 const maxPreviewMs = 3_000
 const maxPreviewed = 100
 const idsPerPreview = 256
 
-/** Tells what a job would do with the first entities. Each set is tried on what is stored, so two sets do not see each other. */
+/**
+ * Previews a job on the first entities. Each set is tried on the stored data, so two sets do not see each other's
+ * changes.
+ */
 async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPreview> {
   const { context, caller, request_id, signal, limits } = call
   const { stack_id, ids, total } = job
@@ -164,7 +167,7 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
 
 const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
 
-/** Decides what an erasure of people would do. `erased` has those of earlier sets, and receives those of this one. */
+/** Previews an erasure of people. `erased` has the people of earlier sets, and receives those of this one. */
 async function previewErasures(
   { context, signal }: Call<unknown>,
   { change }: NewJob,

@@ -35,7 +35,7 @@ async function makeLedger(count: number): Promise<Organization> {
 }
 
 const audit = ({ id }: Organization, options = {}) => auditLedger(contextOf(service.db, id), options)
-/** What the ledger itself lacks, where a test changed answers and left what follows from them. */
+/** Audits only the ledger itself. A test that changes answers leaves the values that follow from them. */
 async function auditSealed(shop: Organization, options = {}) {
   const { findings, ...result } = await audit(shop, options)
   return { ...result, findings: findings.filter(({ kind }) => kind !== 'in_force' && kind !== 'text') }
@@ -69,7 +69,7 @@ describe('the audit of a ledger of 1,100 answers', { timeout: 120_000 }, () => {
     join changes c on c.organization_id = $1 and c.sequence = e.sequence ${where(index).replace('where organization_id', 'where e.organization_id').replace('index', 'e.index')})`
   const named = (index: number) => new RegExp(`^Entry ${index} \\(change \\d+, consent type 1, (email|sms)\\)`)
 
-  /** Statements that change stored data, and undo it: what was changed, what says so, and how. */
+  /** Changes of stored data: a name, the message that reports the change, the statement, and the one that undoes it. */
   const changes: [what: string, message: RegExp, change: string, undo?: string][] = [
     ...[0, 255, 256, 700, 1_099].flatMap((index): [string, RegExp, string][] => [
       [

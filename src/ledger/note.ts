@@ -10,7 +10,8 @@ import {
 import { FormatError } from '../../client/src/ledger-text.ts'
 import { hashBytes } from './tree.ts'
 
-/** What the ledger publishes as text: signed notes of https://c2sp.org/signed-note with Ed25519 keys, checkpoints and proofs. The client verifies them. */
+// The texts that the ledger publishes: signed notes (https://c2sp.org/signed-note) with Ed25519 keys, checkpoints and
+// proofs. The client verifies them.
 
 /** A key that signs notes: an Ed25519 private key and its name. */
 export type SignerKey = { name: string; privateKey: KeyObject }

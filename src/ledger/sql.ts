@@ -27,7 +27,7 @@ export const insertLedgerKeySql = statement(
   'insert into ledger_keys (kid, public_jwk, private_jwk) values ($1, $2::jsonb, $3::jsonb)',
 )
 
-/** Takes the private half of the key that signs. */
+/** Removes the private half of the key that signs. */
 export const retireLedgerKeySql = statement(
   'retire_ledger_key',
   `update ledger_keys k set private_jwk = null, retired_at = now() where ${signs}`,
@@ -68,7 +68,7 @@ const part = (bytes: string, length: number) =>
 const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.undated, a.at,
      ${exactTimeText('a.collected_at')} as collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
 
-/** Whether a change c may have answers. Where the retention of the log has removed the values, it may. */
+/** Whether a change c may have answers. A change may if the retention of the log has removed its values. */
 const mayHaveAnswers = `c.stack_id = 0 and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')`
 
 const answersOfLog = (columns: string) => `select ${columns}
@@ -98,7 +98,7 @@ export const readUnsealedSql = statement(
    ) u order by u.sequence, u.consent_type_id, u.channel limit $4`,
 )
 
-// Citus takes a column of unnest for a text unless the statement computes with it.
+// Citus treats a column of unnest as a text unless the statement computes with it.
 const givenChanges = 'unnest($1::integer[], $2::bigint[]) as v(organization_id, sequence)'
 const isGiven = (row: string) => `${row}.organization_id = v.organization_id + 0 and ${row}.sequence = v.sequence + 0`
 
@@ -217,8 +217,8 @@ export const countAllEntriesSql = statement(
 )
 
 /**
- * $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer that stands. Finds the answers of
- * people who were merged into the person, too.
+ * $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer in force. Finds the
+ * answers of people who were merged into the person, too.
  */
 export const findAnswerSql = statement(
   'find_answer',
@@ -244,8 +244,8 @@ export const readTextSql = statement(
 )
 
 /**
- * The state to audit, and what lies beyond it: `position` is the last change whose answers are sealed, `waiting` are the answers of later
- * ones. The order within the changes keeps PostgreSQL from joining all answers of the organization.
+ * The state to audit. `position` is the last change whose answers are sealed, and `waiting` the number of answers of
+ * later changes. The order within the changes keeps PostgreSQL from joining all answers of the organization.
  */
 export const beginAuditSql = statement(
   'begin_audit',
@@ -273,7 +273,7 @@ export const readEntryRangeSql = statement(
    where e.organization_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
 )
 
-/** $2: limit. The texts that do not have the hash which the answers to them have. */
+/** $2: limit. The texts that do not match the hash that the answers to them have. */
 export const findForeignTextsSql = statement(
   'find_foreign_texts',
   `select t.consent_type_id, t.version from consent_texts t
@@ -285,7 +285,10 @@ const isAnswer = (state: string, pending: string, at: string) =>
   `not h.superseded and h.pending = ${pending} and (h.state and not h.pending) = ${state}
        and case when h.undated or h.collected_at is null then h.at else h.collected_at end = ${at}`
 
-/** $2: limit. The answers in force of people that no answer of the history has made, and those of the history that no answer is in force for. */
+/**
+ * $2: limit. The answers in force of people that the history does not have, and the questions that have an answer in
+ * the history but none in force.
+ */
 export const findForeignAnswersSql = statement(
   'find_foreign_answers',
   `select e.id as person_id, split_part(a.key, ':', 1)::integer as consent_type_id, split_part(a.key, ':', 2) as channel
@@ -303,7 +306,10 @@ export const findForeignAnswersSql = statement(
    order by 1, 2, 3 limit $2`,
 )
 
-/** $2: limit. The answers of addresses that no answer of the history has made. Who gave that of erased people is unknown. */
+/**
+ * $2: limit. The answers of addresses that the history does not have. The answers of erased people name no person, so
+ * they are left out.
+ */
 export const findForeignAddressAnswersSql = statement(
   'find_foreign_address_answers',
   `select b.sequence, b.consent_type_id, b.channel from address_answers b left join lateral (

@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => receiver.close())
 
-/** What differs between a value and the schema that a message refers to. */
+/** Returns how a value breaks the schema that a message refers to. Empty if it is valid. */
 function faultsOf($ref: string, value: unknown): string[] {
   const ajv = createAjv(document as unknown as OpenApiDocument)
   const isValid = ajv.validate({ $ref: `contract${$ref}` }, value)

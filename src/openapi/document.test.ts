@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
   it('has every row of the route table, and no other path below /v1', () => {
     const documented = operations.map(({ address }) => address)
     expect(documented.filter(address => address.includes(' /v1')).sort()).toEqual(
-      // The signature of a mail provider stands for the token.
+      // The signature of a mail provider takes the place of the token.
       [...rows.map(({ method, path }) => `${method} ${path}`), 'POST /v1/deliverability/in/{key}'].sort(),
     )
     expect(documented.filter(address => !address.includes(' /v1')).sort()).toEqual([
@@ -244,7 +244,10 @@ const oapiCodegenNames = [
   'requesteditorfn',
 ]
 
-/** Names of types and functions that generators put beside the models, in lower case: file systems and C# do not tell cases apart. */
+/**
+ * Names of types and functions that generators put beside the models. They are in lower case, because file systems and
+ * C# ignore case.
+ */
 const reservedNames = new Set([
   ...oapiCodegenNames,
   // openapi-generator: python, go, java and csharp
@@ -286,7 +289,7 @@ const reservedNames = new Set([
   ...['serializationwriter', 'additionaldataholder', 'backingstore', 'untypednode', 'models'],
 ])
 
-/** What Go clients put before the name of a model for its functions and types. */
+/** The prefixes that Go generators put before the name of a model for its functions and types. */
 const constructors = ['New', 'Nullable', 'NewNullable', 'Ptr', 'As']
 
 describe('the models of a generated client', () => {

@@ -92,7 +92,7 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
   },
 }
 
-/** What a row does, since when it is deprecated, and the scope that it requires. */
+/** The description of an operation: that of its row, its deprecation, and the scope that it requires. */
 export function descriptionOf({ description, deprecated, scope }: Route): string {
   const end = deprecated && `Deprecated since ${deprecated.since}. It goes on ${deprecated.sunset} at the earliest.`
   return [description, end, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n')

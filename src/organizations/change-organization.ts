@@ -13,7 +13,7 @@ import type { Operation, Subject } from './logged-changes.ts'
 /** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }
 
-/** The author of what the service does by itself. */
+/** The author of changes that the service makes by itself. */
 export const ownAuthor = (): Author => ({ actor: 'kith', request_id: randomUUID() })
 
 /** The subjects that the change log has besides people and records. */
@@ -31,8 +31,8 @@ export type DefinitionDiff = {
 }
 
 /**
- * Receives what a change has done. `sequence` is the number of the last change of the log that includes it, see `Written` of the route
- * table. `changes` are the entries that a dry run would log.
+ * Receives the effects of a change. `sequence` is the number of the last change of the log that includes it, see
+ * `Written` of the route table. `changes` are the entries that a dry run would log.
  */
 type Report = { sequence: number; changes?: readonly object[] }
 
@@ -45,14 +45,17 @@ export type ChangeCall = Author & {
   lockTimeoutMs?: number
 }
 
-/** What the work finds: nobody else changes the organization until the transaction ends. */
+/** The state that the work sees. The lock of the head keeps it current until the transaction ends. */
 export type Locked = Within & { head: Head; definitions: Definitions; at: string }
 
-/** What the work has decided. */
+/** The decision of the work: the statements and log entries of the change, and its result. */
 export type Changed<Result> = {
   /** Statements that were sent and store the change. */
   statements?: readonly Promise<unknown>[]
-  /** The entries of the log. None: nobody needs to hear of the change. Undefined: the work has logged it, or the log does not tell of it. */
+  /**
+   * The entries of the log. Empty: the change is not announced. Undefined: the work has logged it, or the log does not
+   * contain it.
+   */
   changes?: readonly DefinitionDiff[]
   /** Whether the version of the definitions rises with each entry. */
   changesDefinitions?: boolean
@@ -63,9 +66,9 @@ export type Changed<Result> = {
 }
 
 /**
- * Changes something of an organization: locks the head, lets `work` decide and store, logs, commits and announces. The head and the
- * definitions that `work` receives stand until the end. Runs again after a conflict, so `work` may not depend on an earlier run. Throws what
- * `work` throws, and then nothing is stored.
+ * Changes something of an organization: locks the head, lets `work` decide and store, logs, commits and announces. The
+ * head and the definitions that `work` receives stay current until the end. Runs again after a conflict, so `work` must
+ * not depend on an earlier run. If `work` throws, this throws the same error and stores nothing.
  */
 export async function changeOrganization<Result>(
   context: Context,

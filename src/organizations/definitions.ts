@@ -22,15 +22,18 @@ export type Stack = {
   retention_days: number | null
   /** The template of the names of its records (stacks/label.ts). Null: they are named by their identifier. */
   label: string | null
-  /** What sums up the records of a person (stacks/stacks.ts). Null: nothing. */
+  /** The summary of a person's records (stacks/stacks.ts). Null: none. */
   summary: StackSummary | null
-  /** The key of the relationship to the person with whom a record is erased. Null: records stay unless they are asked for. */
+  /**
+   * The key of the relationship to the person with whom a record is erased. Null: records stay unless the erasure asks
+   * for them.
+   */
   erased_with: string | null
   created_at: string
   updated_at: string
 }
 
-/** Keys of attributes of a stack: who a record is about, when it happened, and the numbers that are measured. */
+/** Keys of attributes of a stack: the person of a record, its time, and the numbers that are measured. */
 export type StackSummary = {
   person: string
   time?: string | null
@@ -43,7 +46,7 @@ export type StackSummary = {
  */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
 
-/** A rule that is absent is one that the attribute does not have. */
+/** A rule that is absent does not apply to the attribute. */
 export type Attribute = Partial<AttributeRules> & {
   id: number
   owner_stack_id: number
@@ -100,7 +103,10 @@ export type Segment = {
 /** The names of fields of an owner, as a read shows them: `first_name`, `attribute_values.city`, `attribute_values`, or `*` for all. */
 export type FieldNames = { read: string[]; write: string[] }
 
-/** What a caller with the role may do. `fields` is by owner: `people` or the key of a stack. Null: all fields of all owners. */
+/**
+ * The rights of a caller with the role. `fields` is by owner: `people` or the key of a stack. Null: all fields of all
+ * owners.
+ */
 export type Role = {
   id: number
   key: string
@@ -129,7 +135,7 @@ export type Definitions = Readonly<{
   has_tombstones: boolean
   /** The IANA time zone of the days that relative times have. */
   time_zone: string
-  /** The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none. */
+  /** The country (ISO 3166) of phone numbers without a prefix. Null: such a number is no address. */
   default_country: string | null
   /** The sort indexes of each stack, by field. */
   sort_indexes: ReadonlyMap<number, ReadonlyMap<string, SortIndex>>
@@ -169,8 +175,8 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
 }
 
 /**
- * Builds the look-up maps for the definition rows of one organization. With `base`, the rows are those that changed since: what did not
- * change stays the same object.
+ * Builds the look-up maps for the definition rows of one organization. With `base`, the rows are those that changed
+ * since, and unchanged definitions stay the same objects.
  */
 export function buildDefinitions(organization_id: number, rows: DefinitionRows, base?: Definitions): Definitions {
   const attributes = withChanged(base?.attributes, rows.attributes)

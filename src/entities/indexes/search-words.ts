@@ -22,8 +22,8 @@ const plainLetters: Readonly<Record<string, string>> = {
 }
 const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 
-// Marks, apostrophes, and characters that are not seen, such as the soft hyphens, zero-width characters and marks of direction of copied
-// texts.
+// Marks, apostrophes, and invisible characters, such as the soft hyphens, zero-width characters and direction marks of
+// copied texts.
 const insideWords = /[\p{M}'’ʼ`´\p{Default_Ignorable_Code_Point}]/gu
 
 /** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
@@ -47,8 +47,8 @@ const beginsUnspaced = new RegExp(`^${unspacedLetters}`, 'v')
 export const isOfPairs = (word: string): boolean => beginsUnspaced.test(word)
 
 /**
- * The form of the words. Increase it if the words of a text become others: the follower of the search then fills again the indexes that have
- * words of another form.
+ * The form of the words. Increase it if a change gives a text other words: the follower of the search then fills the
+ * indexes with words of another form again.
  */
 export const wordsForm = 4
 
@@ -56,8 +56,8 @@ export const wordsForm = 4
 export const maxLastDigits = 9
 
 /**
- * The word that has the last digits of a phone backwards, so that fewer of them are its beginning. No text has it, because the words of texts
- * are in lower case.
+ * The word with the last digits of a phone backwards, so that a search by fewer digits searches for its beginning. No
+ * text contains it, because the words of texts are in lower case.
  */
 export const backwards = (digits: string): string => `B${[...digits.slice(-maxLastDigits)].reverse().join('')}`
 
@@ -93,7 +93,8 @@ export function pairAcross(first: string, second: string): string[] {
 
 const runsOf = (text: string): string[] => foldText(text).match(runs) ?? []
 
-// A character of Hangul is a syllable. Its word has the letters of the syllables, so that a syllable is found while somebody types it.
+// A character of Hangul is a syllable. Its word has the letters of the syllables, so that a search finds a syllable
+// while it is typed.
 const charactersOf = (run: string): string[] => [...run.normalize('NFC')]
 const wordOf = (characters: readonly string[]): string => characters.join('').normalize('NFD')
 const pairsOf = (characters: readonly string[]): string[] =>
@@ -123,7 +124,9 @@ export function featuresOf(word: string): string[] {
   return [...new Set([...trigrams, ...remaindersOf(letters)])]
 }
 
-/** The features that words have which may be similar to this one: their lengths and positions differ by no more than the typos. */
+/**
+ * The features of words that may be similar to this one: lengths and positions differ by at most the number of typos.
+ */
 export function featuresOfSimilar(word: string): { trigrams: string[]; remainders: string[] } {
   if (!hasSimilarWords(word)) return { trigrams: [], remainders: [] }
   const letters = [...word]
@@ -140,8 +143,9 @@ export function featuresOfSimilar(word: string): { trigrams: string[]; remainder
 const maxChangedTrigrams = 8
 
 /**
- * The number of trigrams that a similar word shares. A word has as many as letters, so from nine letters on two typos always leave one.
- * Of the words with two typos, a word of six letters shares none with 9 of 100, one of seven with 2, one of eight with 0.1.
+ * The number of trigrams that a similar word shares. A word has as many trigrams as letters, so two typos always leave
+ * one in a word of nine letters. With two typos, 9 % of the words of six letters share none, 2 % of those of seven, and
+ * 0.1 % of those of eight.
  */
 export function minSharedTrigrams(word: string): number {
   const { length } = [...word]

@@ -22,11 +22,12 @@ import { claimsOf } from './unique.ts'
 export type RoundDecision = Decision | { replayed: StoredResponse }
 
 /**
- * What the writes of a transaction have changed, each with the number of the round that changed it. A write is decided on what is loaded and
- * on nothing else, so a round ends before a write that names something that has changed since it was loaded.
+ * The entities, names and values that the writes of a transaction have changed, each with the number of its round. A
+ * write is decided on loaded data alone, so a round ends before a write that names something that has changed since it
+ * was loaded.
  */
 export class Changed {
-  /** The number of the round that is being decided. What is loaded now has the changes of the rounds before it. */
+  /** The number of the round that is being decided. A load sees the changes of the rounds before it. */
   round = 1
   readonly #definitions: Definitions
   readonly #recognizes: boolean
@@ -57,7 +58,7 @@ export class Changed {
     const isMoved = ({ id }: { id: string }) => has(movedKey(id))
     if (write.keyed && has(write.keyed.id)) return true
     if (match && [...match.tried, ...match.others].some(({ kind, key }) => has(`${kind}\n${key}`))) return true
-    // A refusal names who has the value.
+    // A refusal names the entity that has the value.
     if (plan.claims?.some(({ key }) => has(key) || loaded.holders.get(key)?.some(isMoved))) return true
     if (addressKey !== undefined) {
       if (has(addressKey)) return true
@@ -75,7 +76,7 @@ export class Changed {
     })
   }
 
-  /** Gives the names that nobody has to new placeholders. Returns those, with their ids. */
+  /** Creates placeholders with those of the names that no write has created. Returns these names with their ids. */
   create(names: readonly Name[]): { name: Name; id: string }[] {
     const created: { name: Name; id: string }[] = []
     for (const name of names) {

@@ -28,7 +28,7 @@ type Step = Omit<Partial<Write>, 'address' | 'body'> & {
 
 type Start = { shop: Shop; ids: string[] }
 
-/** An organization in which the same has happened as in every other one of this function. */
+/** An organization with the same contents as every other one that this function makes. */
 async function start(): Promise<Start> {
   const shop = await createShop(
     service,
@@ -190,7 +190,7 @@ async function readAll({ shop }: Start): Promise<string> {
     .join('\n\n')
 }
 
-/** What a client learns of an outcome, besides identifiers and times. */
+/** The part of an outcome that a client sees, without identifiers and times. */
 function toldOf(outcome: Outcome): unknown {
   if ('refusal' in outcome) return outcome.refusal
   if ('error' in outcome) return `${outcome.error}`
@@ -200,7 +200,7 @@ function toldOf(outcome: Outcome): unknown {
   return { ...done, json }
 }
 
-/** Outcomes name people by internal identifiers where these have no name. */
+/** Outcomes name people without an external identifier by the internal one, which differs between organizations. */
 const told = (outcomes: Outcome[]) =>
   JSON.stringify(outcomes.map(toldOf), null, 1)
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
@@ -226,7 +226,7 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
   return outcomes
 }
 
-/** The refusal names who has the value, who was renamed before. */
+/** The refusal names the person who has the value, and an earlier write has renamed that person. */
 const refusedByRenamed: Step[] = [
   { operation: 'patch', to: 'bob', body: { external_id: null } },
   { operation: 'patch', to: 'ada', body: { attribute_values: { code: 'b' } } },

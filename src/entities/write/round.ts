@@ -12,8 +12,8 @@ import { type Loaded, rowOf } from './load/loaded.ts'
 import { type Item, nameKey, type Reference, referenceKey, requiredLinkAttributes } from './plan.ts'
 
 /**
- * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to it. The changes of a
- * merge and an erasure follow from none.
+ * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to
+ * it. The changes of a merge and an erasure have none.
  */
 export type Accepted = {
   item?: Item
@@ -24,7 +24,7 @@ export type Accepted = {
   isPlaceholder?: boolean
 }
 
-/** What the writes of a round change, for the stages that store and represent it. */
+/** The decisions and changes of a round, for the stages that store and represent it. */
 export type DecidedRound = {
   definitions: Definitions
   at: string

@@ -21,9 +21,10 @@ export type WriteOptions = { limits: WriteLimits; signal?: Signal | undefined }
 export type SetOptions = WriteOptions & { mayGoOn?: (() => boolean) | undefined }
 
 /**
- * Writes in a transaction of their own, in more than one only if it would hold the head for long. Returns the outcome of each by its index:
- * with `mayGoOn`, those of the first transaction, which may end before the last write. A refused write does not affect the others. A set
- * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
+ * Runs writes in one transaction, or in several if one would hold the head for long. Returns the outcomes by index.
+ * With `mayGoOn`, these are the outcomes of the first transaction, which may end before the last write. A refused write
+ * does not affect the others. A set that fails with an unexpected error runs again in halves, so that one odd value
+ * does not fail the other writes.
  */
 export async function runSet(
   context: Context,
@@ -110,7 +111,7 @@ export async function writeWithin(
   return writes.map((_, index) => unkeyed(outcomes.get(index)!))
 }
 
-/** Returns what all writes did. Throws as {@link writeAtomically} does. */
+/** Returns the results of all writes. Throws as {@link writeAtomically} does. */
 export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal): Done[] {
   const done = outcomes.map((outcome, index) => {
     if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
@@ -128,11 +129,12 @@ export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal):
 const maxConcurrentDryRuns = 2
 const dryRuns = perDatabase(() => new FairPool({ share: maxConcurrentDryRuns }))
 
-/** What the writes would do. `isTooLarge` says that their values together have more characters of JSON than `maxLength`. */
+/** The outcomes of a dry run. `isTooLarge`: the values together have more characters of JSON than `maxLength`. */
 export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
 
 /**
- * Tells what writes would do. Their transaction stores only what a later one of them depends on, and is rolled back. Throws what fails it.
+ * Returns the outcomes that writes would have. The transaction stores only what a later write of it depends on, and is
+ * rolled back. Throws the error that fails it.
  */
 export async function dryRun(
   context: Context,

@@ -22,7 +22,9 @@ export type WriteLimits = DecisionLimits & { links: number }
 /** How the transaction goes on: with COMMIT, as the caller decides, or with the ROLLBACK of a dry run. */
 export type Ending = 'commit' | 'continue' | Previews
 
-/** The outcomes by index, the definitions that stand, whether anything changed, and how many entities and links were added. */
+/**
+ * The outcomes by index, the current definitions, whether anything changed, and how many entities and links were added.
+ */
 export type Written = {
   outcomes: Map<number, KeyedOutcome>
   definitions: Definitions
@@ -30,7 +32,10 @@ export type Written = {
   added: { entities: number; links: number }
 }
 
-/** After so many rounds a transaction is committed, so that it does not hold the head for long. The writes left have no outcome. */
+/**
+ * A transaction commits after this many rounds, so that it does not hold the head for long. The writes left have no
+ * outcome.
+ */
 const maxRounds = 64
 
 const portionOf = (writes: readonly IndexedWrite[]) => firstWithin(writes, ({ write }) => write.bytes, maxPortion)
@@ -83,7 +88,8 @@ export async function write(
   }
   const portions: Portion[] = [{ items: begun.items, loading: Promise.resolve(begun.loaded), since: changed.round }]
   const outcomes: Written['outcomes'] = new Map()
-  // Outcomes that show an entity. Those of the other rounds are told at once, so that nothing else of an import's rounds stays in memory.
+  // Rounds whose outcomes show an entity. The other rounds report their outcomes at once, so that an import keeps
+  // nothing of them in memory.
   const untold: (() => Promise<void>)[] = []
   const added = { entities: 0, links: 0 }
   let [hasChanges, isRefused] = [false, true]
@@ -101,7 +107,7 @@ export async function write(
     const left = items.slice(round.decisions.size)
     const isLast = portions.length === 0 && (ends ? round.decisions.size > 0 : left.length === 0 && rest.length === 0)
     const previews = typeof ending === 'string' ? undefined : await ending.add(round)
-    // The last round of a dry run would be stored for nobody.
+    // No later write depends on the last round of a dry run.
     if (!previews || !isLast) {
       const stored = storeRound(tx, round, sequence)
       sent.add(stored.statements)
@@ -130,8 +136,8 @@ export async function write(
 type Telling = { tx: Transaction; sent: Sent; outcomes: Map<number, KeyedOutcome> }
 
 /**
- * Tells the outcomes of a round, and keeps the responses of its keyed writes. Outcomes that show entities are told by `tellLater`, once these
- * are read.
+ * Reports the outcomes of a round, and keeps the responses of its keyed writes. `tellLater` reports the outcomes that
+ * show entities, after these are read.
  */
 async function tellRound(
   { tx, sent, outcomes }: Telling,
@@ -168,8 +174,8 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 }
 
 /**
- * Plans and loads the first items, and locks the head: nobody else writes to the organization until the transaction ends. If the definitions have
- * changed, the items are planned and loaded again with those that stand.
+ * Plans and loads the first items, and locks the head, so that no other transaction writes to the organization until
+ * this one ends. If the definitions have changed, the items are planned and loaded again with the current ones.
  */
 async function lockAndLoad(tx: Transaction, known: Definitions, plan: (definitions: Definitions) => Promise<Item[]>) {
   const { organization_id } = known
@@ -200,7 +206,7 @@ type Representations = ReadonlyMap<Item, SerializedEntity>
 
 const noRepresentations: Representations = new Map()
 
-/** What the outcomes of a round are made of, besides its decisions. */
+/** The parts of a round's outcomes besides its decisions. */
 type RoundResult = {
   representations: Representations
   sequence: number

@@ -13,9 +13,9 @@ export const replayedHeader = 'Idempotency-Replayed'
 
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
- * for 24 hours. `source` is what the request was bound from. A refusal below 500 is
- * stored too; 429 and 5xx store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the
- * key runs, 422 if the key belongs to another request.
+ * for 24 hours. `source` is the text that the request was bound from. A refusal below 500 is stored too; 429 and 5xx
+ * store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key
+ * belongs to another request.
  */
 export async function idempotentHandler(
   row: Route,
@@ -34,7 +34,7 @@ export async function idempotentHandler(
       toKept: handle => toKept(row, handle, written),
       replay,
     }
-    // What the handler responds without a write is kept as well, if the key is free.
+    // A response without a write is kept as well, if the key is free.
     try {
       const result = await handle({ ...call, keyed })
       if (keyed.hasBegun) return withSequence(result, written)

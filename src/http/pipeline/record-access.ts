@@ -18,8 +18,9 @@ type Recording = { log: AccessLog; exchange: Exchange; config: Config; row: Rout
 const partMs = 1_000
 
 /**
- * Records what a response shows or a write has changed, and that it was a security event. Returns the response, which records its parts as
- * they are sent. If the log is strict, it waits until the log has them, and throws a Fault of 503 if it cannot.
+ * Records the entities that a response shows or a write has changed, and the security event that the request was.
+ * Returns the response, which records its parts as they are sent. A strict log makes the response wait until its
+ * entries are stored; if they cannot be, this throws a Fault of 503.
  */
 export function recordAccess(recording: Recording, result: HandlerResult): HandlerResult | Promise<HandlerResult> {
   const { call } = recording
@@ -56,7 +57,7 @@ export function recordRefusal(log: AccessLog, exchange: Exchange, config: Config
   log.record('security', { ...refused, ...callerOf(exchange, caller, config) }, [])?.catch(() => {})
 }
 
-/** What an entry says of the caller of a request. */
+/** The members of an entry that describe the caller. */
 const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Caller, { behindProxy }: Config) => ({
   organization_id: organization.id,
   subject,
@@ -65,7 +66,7 @@ const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Ca
   request_id: id,
 })
 
-/** The security event of a row that has done what it is for. A dry run has not. */
+/** The security event of a request whose row has one. A dry run has none. */
 function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
   const body = (call.body ?? {}) as Record<string, unknown>
   if (call.isDryRun || body.dry_run === true) return undefined
@@ -73,7 +74,7 @@ function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
   return typeof securityEvent === 'function' ? securityEvent(body) : securityEvent
 }
 
-/** Records what was shown since the last time, or a security event. */
+/** Records the entities that were shown since the last record, or a security event. */
 function record(
   recording: Recording,
   status: number,
@@ -100,7 +101,10 @@ function entitiesIn(json: string): ShownOfStack[] {
   return found.size === 0 ? [] : [{ stack_id: null, ids, count: found.size }]
 }
 
-/** What a security event is about: what the handler has named, or the last parameter of the path. The log lists people by other means. */
+/**
+ * The target of a security event: the one that the handler has named, or the last parameter of the path. People are
+ * left out, because the log lists them as shown.
+ */
 function targetOf({ shown, params: { external_id, uuid, ...others } }: Pick<Call, 'params' | 'shown'>) {
   return shown.target ?? Object.values(others).at(-1)
 }

@@ -12,7 +12,7 @@ import { bindValue } from '../input/bind.ts'
 import { checkText, decodePercent, isAscii } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 
-/** A row of the route table at one of its paths, with what is the same for all its requests. */
+/** A row of the route table at one of its paths, with the values that all its requests share. */
 export type RowEndpoint = ReturnType<typeof createEndpoint>
 
 export type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => ReturnType<BatchCall['checkItem']>
@@ -30,7 +30,7 @@ export function createEndpoint(row: Route, path: string, limits: Limits) {
     isKeyed: honorsIdempotencyKey(row),
     dryRun: dryRunSupport(row),
     readParameters: createParameterReader(row),
-    /** What a request is bound from: its body, or its query on a row without one. Undefined for a row without either. */
+    /** The input of a request: its body, or its query on a row without one. Undefined for a row without either. */
     input: inputOf(row, limits),
     /** Checks an element of a batch, or a line of a stream. Throws a Fault. Only on a row with elements or lines. */
     checkItem: item && createItemChecker(item, limits),

@@ -7,7 +7,7 @@ export type Finding = { check: string; verdict: Verdict; message: string; advice
 /** A finding about one organization has its key. */
 export type OrganizationFinding = Finding & { organization?: string }
 
-/** What a check finds. */
+/** The result of a check, which may have several findings. */
 export type Found = OrganizationFinding | OrganizationFinding[]
 
 export const ok = (check: string, message: string): Finding => ({ check, verdict: 'ok', message })

@@ -4,7 +4,7 @@ import { hashed, hashOf } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { byAlias, byMerge } from '../../bearers-sql.ts'
 
-// What load.ts reads, under the lock of the head.
+// The statements of load.ts, which runs them under the lock of the head.
 
 /** The columns that a set reads of the rows e. */
 const readColumns = [
@@ -89,7 +89,7 @@ export const readRowsWithAliasesSql = statement(
    ) e`,
 )
 
-// The change log remembers the names that deletions and renames released, and `name_versions` those that the log does not tell.
+// The change log has the names that deletions and renames released, and `name_versions` those that are not in the log.
 
 /** Whether an entity of the organization ever released a name. */
 const hasReleases = `(
@@ -126,8 +126,9 @@ export const readNamesLeftSql = statement(
 )
 
 /**
- * $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets, and those that lead to the target of another one. A
- * merge with very many links may still have to move some: these lead to the survivor already.
+ * $2: [{source_id, attribute_ids}]. Returns the links, including those to deleted targets and those that lead to the
+ * target of another link. A merge with very many links may not have moved all of them: these already lead to the
+ * survivor here.
  */
 export const readLinksSql = statement(
   'read_links',
@@ -160,8 +161,8 @@ const byKey = (kind: 'email' | 'mobile') =>
      ) e order by e.id limit $3)`
 
 /**
- * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key; `is_merged` if a merge leads it to the person, who has another one.
+ * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns the
+ * people who have each key. With `is_merged`, a merge leads the key to the person, whose own key is another one.
  */
 export const findMatchesSql = statement(
   'find_matches',

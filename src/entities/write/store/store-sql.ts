@@ -4,8 +4,8 @@ import { hashed } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { hashOfName } from '../load/load-sql.ts'
 
-// What store.ts writes. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one array per column, at the
-// same rows per second. `change_heads h` tells Citus the shard of an INSERT.
+// The statements of store.ts. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one
+// array per column, at the same rows per second. `change_heads h` tells Citus the shard of an INSERT.
 
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
@@ -25,11 +25,12 @@ const booleanColumn = (name: string) =>
 const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
 /**
- * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of the last change,
- * $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row, and `read_version` its version. Only an
- * update has `columns`. `attributes` are merged into the stored ones. The lock of the head keeps other writers away, but a trigger, an
- * extension or the move of a shard may have moved a row since it was read, and a statement may find the copy that a shard has left. The
- * head gets no number then, which fails the transaction.
+ * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of
+ * the last change, $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row,
+ * and `read_version` its version. Only an update has `columns`. `attributes` are merged into the stored ones. The lock
+ * of the head keeps other writers away, but a trigger, an extension or the move of a shard may have moved a row since
+ * it was read, and a statement may find the copy that a shard has left. In these cases the head gets no number, which
+ * fails the transaction.
  */
 export const storeChangesSql = statement(
   'store_changes',
@@ -85,7 +86,10 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/** `target_id` is where the link leads, or null if an earlier one of its list leads there too, and `written_id` what was written, if that is another one. */
+/**
+ * `target_id` is the target of the link, or null if an earlier link of its list has the same one. `written_id` is the
+ * target as it was written, if that is another one.
+ */
 export const insertLinks = copyInto('link', 'links', [
   ...['organization_id', 'source_id', 'attribute_id', 'target_stack_id', 'target_id', 'written_id', 'position'],
 ])
@@ -117,7 +121,7 @@ const rememberNames = (names: string): string =>
    where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
    on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
 
-/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released, where the log does not tell. */
+/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released that are not in the log. */
 export const rememberNamesSql = statement(
   'remember_names',
   rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),

@@ -91,7 +91,10 @@ function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promi
   ]
 }
 
-/** Stores for every 128th version of an entity which changes make its state, so that its past states need not read them all. */
+/**
+ * Stores for every 128th version of an entity which changes its state follows from, so that a read of a past state need
+ * not read all.
+ */
 function storeBases(tx: Transaction, { definitions, accepted }: DecidedRound): Promise<unknown>[] {
   const based = accepted.filter(
     ({ change: { operation, version } }) => operation === 'update' && version % basisInterval === 0,
@@ -101,7 +104,7 @@ function storeBases(tx: Transaction, { definitions, accepted }: DecidedRound): P
   return [tx.query(storeBasesSql, [definitions.organization_id, JSON.stringify(changes)])]
 }
 
-/** What a change makes of its row, in the format of {@link storeChangesSql}. */
+/** The values that a change writes to its row, in the format of {@link storeChangesSql}. */
 type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   stack_id: number
   ctid: string | undefined
@@ -151,8 +154,8 @@ function loggedOf({ author, stack_id, change }: Accepted, sequence: number, roun
 }
 
 /**
- * The values of a change without those of relationships: names change, so the log has the ids of the targets. A relationship of which nothing
- * shows stays, as null.
+ * The values of a change without those of relationships, because the log has the ids of the targets: their names may
+ * change. A relationship without shown targets stays, as null.
  */
 function withoutLinks(change: Change, side: 'before' | 'after', links: LoggedLinks | undefined) {
   const values = change[side]
@@ -246,7 +249,10 @@ function addressAfter({ change: { columns }, row }: Accepted, channel: Channel, 
   return addressKey({ ...row, ...columns }, channel, country)
 }
 
-/** Address stage: the answers of the round are also answers of the addresses that the people have after it. `base` is the number before it. */
+/**
+ * Address stage: the answers of the round also belong to the addresses that the people have after it. `base` is the
+ * number before it.
+ */
 function storeRoundOfAddresses(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
   const { definitions, accepted } = round
   const { organization_id, default_country, has_tombstones } = definitions
