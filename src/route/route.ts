@@ -46,9 +46,9 @@ type RouteDescription = {
   params?: Record<string, ParameterKind>
   scope: Scope
   /**
-   * What the role of a caller must open, if it names fields. `none`: the row shows and takes no values of entities. `shown`: the handler
-   * leaves out and refuses what the role closes. A list: these fields of people. By default all fields of the entities that the path names,
-   * or of all entities.
+   * The fields that the role of a caller must open, if it names fields. The default is all fields of the entities that
+   * the path names, or of all entities. `none`: the endpoint neither shows nor takes values of entities. `shown`: the
+   * handler leaves out or refuses closed fields. A list: these fields of people.
    */
   fields?: 'none' | 'shown' | readonly string[]
   operationId: string
