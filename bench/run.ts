@@ -14,7 +14,7 @@ import { addCheckout, checkout, readCommit, Side } from './side.ts'
 export type Figures = {
   rate: number
   p50Ms: number
-  /** Of requests that are sent at half the rate of the row. */
+  /** The requests are sent at half the rate of the row. */
   p99Ms: number
   aloneP50Ms: number
   aloneP99Ms: number

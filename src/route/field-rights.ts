@@ -49,10 +49,7 @@ export function requireOpen(caller: Rights, stack_id: number, path: string): voi
 const shownAlways = ['id', 'record_id', 'external_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 const isShownAlways: ReadonlySet<string> = new Set(shownAlways)
 
-/**
- * Whether a field may be used. `attribute_values` opens all of its keys, and both columns of the phone open the number
- * in E.164.
- */
+/** Whether a field may be used. `attribute_values` opens all keys, and both columns of a phone its number in E.164. */
 export function mayUse(access: FieldAccess | undefined, use: Use, name: string): boolean {
   const names = access?.[use]
   if (!names || names.has(allFields) || names.has(name) || isShownAlways.has(name)) return true

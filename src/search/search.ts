@@ -142,9 +142,7 @@ class WordSearch {
   readonly #tx: Transaction
   readonly #stack: [number, number]
   readonly #words: readonly string[]
-  /**
-   * Expressions of all words of each other reading. An entity that one of them finds is no result by beginnings here.
-   */
+  /** Expressions of all words of each other reading. A search by beginnings leaves out the entities that match one. */
   readonly #otherExact: readonly string[]
   readonly #known: readonly string[]
   readonly #frequencies: Frequencies

@@ -94,10 +94,7 @@ async function locate(
   ]
 }
 
-/**
- * Appends the changes, and stores the time of evaluation. It locks the head before the follower, in the same order as
- * an erasure.
- */
+/** Appends the changes, and stores the time of evaluation. It locks the head before the follower, as an erasure. */
 function appendMoves(
   task: Task,
   segments: readonly ClockedSegment[],

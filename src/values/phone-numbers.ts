@@ -7,9 +7,7 @@ export type PhoneNumber = { callingCode: string; national: string; e164: string;
 /** The fields of a person that have its number. */
 export type PhoneFields = { mobile_prefix: string; mobile_number: string }
 
-/**
- * The home of numbers without a prefix: a calling code (`39`, `+39` or `0039`) or, without one, a country (ISO 3166).
- */
+/** The home of numbers without a prefix: a calling code (`39`, `+39` or `0039`), or else a country (ISO 3166). */
 export type PhoneHome = { prefix?: string | null | undefined; country?: string | null | undefined }
 
 /**

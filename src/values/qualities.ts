@@ -1,6 +1,4 @@
-/**
- * The names of a header of preferences, such as Accept-Language, in its order, each with its quality: 0 if malformed.
- */
+/** The names of a header of preferences, such as Accept-Language, in order, with their qualities: 0 if malformed. */
 export function readQualities(header: string): { name: string; quality: number }[] {
   return header.split(',').map(element => {
     const [name = '', ...parameters] = element.split(';').map(part => part.trim())

@@ -253,9 +253,7 @@ function partsFault(operand: Record<string, unknown>, parts: Record<string, Part
 export const deliverabilityFault = (operand: Record<string, unknown>): OperandFault | undefined =>
   partsFault(operand, { channel: ofChannels, state: oneOf(addressStates) })
 
-/**
- * The question that `contactable` asks of people, or the first fault. An archived type is no fault: it matches nobody.
- */
+/** The question of `contactable`, or the first fault. An archived type is no fault; no person matches. */
 export function contactableQuestion(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],

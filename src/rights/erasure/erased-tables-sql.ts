@@ -132,10 +132,7 @@ export const deleteResponsesSql = counted(
    )`,
 )
 
-/**
- * $2: people whose erasure the log has and {@link insertLeavingSql} has reported. Deletes the earlier reports of the
- * feed.
- */
+/** $2: people whose erasure {@link insertLeavingSql} has reported. Deletes the earlier reports of the feed. */
 export const deleteToldSql = counted(
   'delete_told_memberships',
   `delete from segment_changes s
@@ -144,10 +141,7 @@ export const deleteToldSql = counted(
    )`,
 )
 
-/**
- * $2: ids. Stores the entities at the other ends of their links, because the log does not show that these links are
- * gone.
- */
+/** $2: ids. Stores the other ends of their links, because the log does not show that these links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
@@ -189,10 +183,7 @@ const givenUp = `d.organization_id = $1 and d.address is not null and d.hash in 
        )
        .join(' ')}`
 
-/**
- * $2: values such as `email:ada@example.com`. A suppressed address keeps its hash, and the times and providers of its
- * events.
- */
+/** $2: values such as `email:ada@example.com`. A suppressed address keeps its hash and the times of its events. */
 export const giveUpAddressesSql = statement(
   'give_up_addresses',
   `with deleted as (

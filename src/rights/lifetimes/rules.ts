@@ -104,9 +104,7 @@ export async function answerRule(call: Call): Promise<HandlerResult> {
 /** A rule as it is and as it is to be. Undefined: it does not exist yet, or no longer. */
 type RuleChange = { before?: Rule; after?: Rule }
 
-/**
- * Changes a rule under the lock of the head, and logs it. Unless only its key or limit changes, people are told anew.
- */
+/** Changes a rule under the lock of the head, and logs it. Most changes make the follower report its people again. */
 export function changeRules(
   context: Context,
   call: ChangeCall,
