@@ -30,10 +30,10 @@ export type ConsentHistoryOptions = Partial<ContactPurpose> & PageOptions & Call
  */
 export type ContactManyOptions = CallOptions & { links?: boolean }
 
-/** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
+/** The options of a decision about one person. `at`, a Date or a time of RFC 3339 with its offset, is its time. */
 export type ContactOptions = ContactManyOptions & { at?: string | Date }
 
-/** The options of a receipt: `sequence`, the number of a change, selects an older answer than the one that stands. */
+/** The options of a receipt. `sequence`, the number of a change, selects an older answer than the current one. */
 export type ReceiptOptions = { sequence?: number } & CallOptions
 
 /**

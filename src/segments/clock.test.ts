@@ -54,7 +54,7 @@ class World {
     await follow(service.db, [follower], { nowMs: () => this.nowMs, ...(report && { report }) })
   }
 
-  /** Writes a person whose time comes so many minutes after now. Returns the identifier. */
+  /** Writes a person who enters the segment this many minutes after now. Returns the identifier. */
   async put(external_id: string, minutes: number): Promise<string> {
     const due = new Date(this.nowMs + minutes * minuteMs).toISOString()
     const body = { external_id, attribute_values: { due } }

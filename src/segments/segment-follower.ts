@@ -39,7 +39,7 @@ import { type ConditionsAt, conditionsAt, parseSegments, type TestedSegment } fr
 
 export type SegmentOptions = {
   nowMs?: () => number
-  /** One statement reads at most so many links to changed entities. */
+  /** One statement reads at most this many links to changed entities. */
   sourcesPerRead?: number
   /** The time between two moves of the clock. */
   clockMs?: number
@@ -98,8 +98,8 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   async function followTo(head: number): Promise<boolean> {
     while (!signal.aborted && sequence < head) {
       const batch = await readBatch(task, sequence, head)
-      // The definitions are at least as new as the batch. So when they change, the members are computed anew before the position passes
-      // the change, and every client is before the change from which on the log tells of them.
+      // The definitions are at least as new as the batch. If they change, the members are computed anew before the
+      // position passes the change, and the feed reports only later moves.
       const definitions = await currentDefinitions(task, signal)
       if (segments?.definitions.version !== definitions.version)
         segments = await prepareSegments(task, definitions, nowMs())

@@ -203,7 +203,7 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, name('an alias'), id],
     )
 
-    // The email of now, an earlier one and that of the merged person are suppressed, and a message reached the phone.
+    // The current email, an earlier one and that of the merged person are suppressed, and a message reached the phone.
     const bounce = { channel: 'email', type: 'hard_bounce', reference: canary('the reference of a bounce') }
     const complaint = { channel: 'email', type: 'complaint', reference: canary('the reference of a complaint') }
     await ok('POST', '/v1/deliverability', {

@@ -10,7 +10,7 @@ export type Page = { language: PageLanguage; words: DossierWords; definitions: D
 const day = { timeZone: 'UTC', day: 'numeric', month: 'long', year: 'numeric' } as const
 const moment = { ...day, hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
 
-// British dates name the month, so that nobody confuses it with the day.
+// The format of British dates spells the month, so that it is not confused with the day.
 const localeOf = ({ language }: Page) => (language === 'en' ? 'en-GB' : language)
 
 const formats = new Map<string, Intl.DateTimeFormat>()

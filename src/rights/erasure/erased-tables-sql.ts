@@ -48,7 +48,7 @@ export const deleteLinksToSql = counted(
   `delete from links k where k.organization_id = $1 and ${leadsToThem}`,
 )
 
-/** $2: ids, $3: limit. Deletes links to erased entities, which nobody reads or writes. */
+/** $2: ids, $3: limit. Deletes links to erased entities, which no request reads or writes. */
 export const deleteLinkSetSql = counted(
   'delete_link_set',
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(

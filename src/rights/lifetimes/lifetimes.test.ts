@@ -20,7 +20,7 @@ async function pass(days: number) {
 // biome-ignore lint/suspicious/noExplicitAny: each test names the shape that it expects
 type Item = Record<string, any>
 
-/** An organization of 40 people, of whom those with the language `de` are in the segment `gone`. */
+/** An organization of 40 people. Those with the language `de` are in the segment `gone`. */
 async function organizationWithPeople(gone = 3) {
   const organization = await service.organization()
   const ok = async (method: string, path: string, body?: object): Promise<Item> => {
@@ -244,7 +244,7 @@ describe('a retention rule', () => {
       `update segment_members set entered_at = entered_at - interval '2 days' where organization_id = $1`,
       [org.id],
     )
-    // The segment had another filter two days ago, as far as anybody knows.
+    // The stored data say that the segment had another filter two days ago.
     expect(await org.ok('GET', '/v1/retention-rules/1/preview')).toMatchObject({ count: 0, held: 0 })
     await service.sql(
       `update segments set filter_changed_at = filter_changed_at - interval '3 days' where organization_id = $1`,
