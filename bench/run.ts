@@ -195,7 +195,7 @@ async function measureBeside(
     while (!isOver) await work()
   }
   const repeating = repeat()
-  // It is awaited at the end, perhaps after it fails.
+  // The repeated work is awaited at the end, perhaps after it fails.
   repeating.catch(() => {})
   const load = await loadAtRate(side, { next, perSecond: rateBeside, seconds }).finally(() => {
     isOver = true

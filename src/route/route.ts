@@ -111,8 +111,9 @@ type RouteDescription = {
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
   /**
-   * That the endpoint will go: since when (`2027-01-15`), when at the earliest, and the path of the document that says what replaces it.
-   * Every response then has the headers of RFC 9745 and RFC 8594, and the OpenAPI document marks the operation.
+   * The deprecation of the endpoint: its date (`2027-01-15`), the earliest date of its removal, and the path of the
+   * document that names the replacement. Every response then has the headers of RFC 9745 and RFC 8594, and the OpenAPI
+   * document marks the operation.
    */
   deprecated?: { since: string; sunset: string; see: string }
   /** The security event that a success is, in the access log, or which one it is by the body. */

@@ -415,7 +415,7 @@ async function useEveryEndpoint(shop: Shop) {
   for (const count of [true, false])
     await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people', count })
   for (const query of ['subject=stack', 'operation=delete', 'entity=gone']) await ok('GET', `/v1/changes?${query}`)
-  // Those that wait are one set, in which the person is changed again and again, to a version of which the log has a basis.
+  // The waiting writes are one set. It changes the person again and again, to a version of which the log has a basis.
   const shown = { Prefer: 'return=representation' }
   const patches = Array.from({ length: 4 }, (_, n) =>
     expectSuccess(send('PATCH', '/v1/people/told', { first_name: `L${n}` }, shown)),

@@ -244,7 +244,7 @@ describe('a retention rule', () => {
       `update segment_members set entered_at = entered_at - interval '2 days' where organization_id = $1`,
       [org.id],
     )
-    // The stored data say that the segment had another filter two days ago.
+    // According to the stored data, the segment had another filter two days ago.
     expect(await org.ok('GET', '/v1/retention-rules/1/preview')).toMatchObject({ count: 0, held: 0 })
     await service.sql(
       `update segments set filter_changed_at = filter_changed_at - interval '3 days' where organization_id = $1`,
@@ -293,7 +293,7 @@ describe('a legal hold', () => {
     expect((await org.send('DELETE', '/v1/people/p0/hold')).status).toBe(404)
     expect((await org.ok('GET', `/v1/holds?person=${hold.people[0].id}`)).items).toEqual([])
     await pass(41)
-    // It is told of again, so it has a week.
+    // The rule announces the person again, so it has a week.
     expect(await org.left()).toEqual(['p0'])
     await org.ok('POST', '/v1/people/p0/hold', { reason: 'Case 18' })
     await org.ok('POST', '/v1/people/p0/erase', { reason: 'Asked', override_hold: true })

@@ -123,7 +123,9 @@ async function readUnchanged({ tx, organization_id }: Locked, { rule, nowMs }: R
   return rules.find(({ id, updated_at }) => id === rule.id && updated_at === rule.updated_at)
 }
 
-/** Those of the people who are in the segment now and are not held, asked under the lock of the head, at most as many as are `left` today. */
+/**
+ * Returns the people who are in the segment and not held, under the lock of the head, at most as many as are `left`.
+ */
 async function readTakeable(
   locked: Locked,
   run: Run,
