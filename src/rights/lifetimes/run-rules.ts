@@ -123,9 +123,7 @@ async function readUnchanged({ tx, organization_id }: Locked, { rule, nowMs }: R
   return rules.find(({ id, updated_at }) => id === rule.id && updated_at === rule.updated_at)
 }
 
-/**
- * Returns the people who are in the segment and not held, under the lock of the head, at most as many as are `left`.
- */
+/** Returns the people who are in the segment and not held, under the lock of the head, at most as many as `left`. */
 async function readTakeable(
   locked: Locked,
   run: Run,
