@@ -269,7 +269,7 @@ const contactReason = Type.Union(
       event: Type.Enum([...suppressionReasons]),
       at: time('When that happened.'),
       until: nullable(time('When the suppression ends by itself. Null: somebody has to lift it.')),
-      provider: nullable(text('Who told it.')),
+      provider: nullable(text('The provider that reported it.')),
       reference: nullable(text()),
     }),
     reason('archived', 'The consent type is archived.', {}),

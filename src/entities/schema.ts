@@ -46,8 +46,8 @@ export const matchBody = Type.Optional(
     minItems: 1,
     maxItems: 3,
     description:
-      'What the person is recognized by, in this order; the first that anybody has decides. The default is the external ' +
-      'identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country.',
+      'The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is ' +
+      'the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country.',
   }),
 )
 

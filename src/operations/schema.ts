@@ -110,8 +110,8 @@ export const operationsMetrics = Type.Object(
         },
         {
           description:
-            'Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age ' +
-            'of the oldest.',
+            'Webhooks of all organizations by state. The last three are of the active ones: deliveries that wait for a retry, all that wait, ' +
+            'and the age of the oldest.',
         },
       ),
     ),

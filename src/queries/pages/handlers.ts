@@ -115,7 +115,7 @@ export const printNotes = ({ unusedKeys, evaluated_at }: FilterNotes = { unusedK
   (evaluated_at === undefined ? '' : `,"evaluated_at":"${evaluated_at}"`) +
   (unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`)
 
-/** What a filter of a request may do: within its time, for its caller, and by its preferences. */
+/** The options of a request's filter: its deadline, the rights of its caller, and its preferences. */
 export function filterOptionsOf(
   { caller, signal, boundFrom, preferences }: Call<unknown>,
   stack_id: number,
@@ -124,7 +124,7 @@ export function filterOptionsOf(
     signal,
     boundFrom,
     caller,
-    // A long page is read in parts, which all ask of the same time.
+    // A long page is read in parts, and relative times must mean the same in all of them.
     nowMs: Date.now(),
     authorize: ({ condition, named, targetStackIds = [] }) => {
       const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
