@@ -61,7 +61,7 @@ const answers = (count: number) => ({
 const padded = (text: string, bytes: number) => `${text}${' '.repeat(bytes - text.length)}`
 /** The size of an entity is that of its attribute values as JSON, with their keys. */
 const entity = (bytes: number) => {
-  const filled = (length: number) => ({ 'a"': 'x'.repeat(240), b: 'y'.repeat(length) })
+  const filled = (length: number) => ({ a: 'x'.repeat(240), b: 'y'.repeat(length) })
   return values(filled(bytes - JSON.stringify(filled(0)).length))
 }
 const address = (bytes: number) => `/v1/people/nobody?${'x'.repeat(bytes - '/v1/people/nobody?'.length)}`
