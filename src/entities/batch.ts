@@ -231,7 +231,8 @@ function merge(items: BatchItem[], written: Outcome[]): Outcome[] {
 function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Refusal } {
   const refused = items.findIndex(item => 'refusal' in item)
   if (refused === -1) return { writes: writesOf(items) }
-  return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
+  const { refusal } = items[refused] as { refusal: Refusal }
+  return { writes: writesOf(items.slice(0, refused)), nextRefusal: namingOperation(refusal, refused) }
 }
 
 async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
@@ -245,8 +246,15 @@ async function allDone(work: () => Done[] | Promise<Done[]>): Promise<{ done: Do
   try {
     return (await work()).map(done => ({ done }))
   } catch (error) {
-    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
+    if (!(error instanceof AtomicRefusal)) throw error
+    throw new Fault(namingOperation(withOperationPath(error.refusal, error.index), error.index))
   }
+}
+
+/** A refusal of a whole batch names the operation, also one without a value at fault, as of a missing entity. */
+function namingOperation(refusal: Refusal, index: number): Refusal {
+  if (refusal.details.length > 0) return refusal
+  return { ...refusal, details: [{ path: pointer('operations', index), message: refusal.message }] }
 }
 
 /** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */

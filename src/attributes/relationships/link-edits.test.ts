@@ -144,7 +144,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     for (let first = 0; first < 1_000; first += 100)
       await patch({ $add: names(1_000).slice(first, first + 100), $remove: ['bo', 'cy', 'di'] })
     expect(await friends()).toHaveLength(1_000)
-    const message = expect.stringMatching(/^must have at most 1000 elements/)
+    const message = expect.stringMatching(/^must have at most 1000 links/)
     expect(detailsOf(await patch({ $add: ['one more'] }))).toMatchObject([
       400,
       'invalid_parameter',

@@ -46,7 +46,6 @@ export function normalizeRelationship(value: unknown, rules: Rules): Normalized 
 function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules): Normalized {
   if (cardinality === 'one' && values.length > 1)
     return { fault: { path: [], message: 'must be a single external identifier: the attribute links to one entity' } }
-  if (values.length > maxLinks) return { fault: { path: [], message: tooManyMessage(maxLinks) } }
   const seen = new Set<string>()
   const [references, paths]: [Reference[], number[][]] = [[], []]
   for (const [index, value] of values.entries()) {
@@ -59,7 +58,7 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
     const key = 'id' in reference ? `\n${reference.id}` : reference.external_id
     if (seen.has(key)) continue
     seen.add(key)
-    references.push(reference)
+    if (references.push(reference) > maxLinks) return { fault: { path: [], message: tooManyMessage(maxLinks) } }
     paths.push([index])
   }
   return { references, paths }
@@ -84,7 +83,7 @@ export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unk
 }
 
 export const tooManyMessage = (maxLinks: number) =>
-  `must have at most ${maxLinks} elements. Model the relationship from the other side: declare an attribute on the targets, ` +
+  `must have at most ${maxLinks} links. Model the relationship from the other side: declare an attribute on the targets, ` +
   'and link each of them to this entity'
 
 function normalizeScalar(value: unknown, kind: TargetKind): Scalar {

@@ -76,7 +76,7 @@ export function parseLine(line: Buffer, limits: Limits): unknown | Promise<unkno
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {
   const reason = body && body.length > 0 ? `a body of type ${contentType || 'unknown'} is ignored` : 'the body is empty'
-  refuse('invalid_parameter', `A body is required, sent with Content-Type: application/json (${reason}).`, {
+  refuse('invalid_parameter', `Body required: send it with Content-Type: application/json (${reason}).`, {
     details: [{ path: '', message: 'a body is required' }],
   })
 }

@@ -10,6 +10,7 @@ import {
   openBrace,
   openBracket,
   quote,
+  space,
 } from './json-characters.ts'
 import { unstorableRefusal } from './json-faults.ts'
 
@@ -104,6 +105,14 @@ function* splitArrays(
       depth++
       countMembers(1)
     } else if (code === closeBrace || code === closeBracket) depth--
+    else if (code <= space) {
+      const end = firstVisible(text, at, at + scannedInAStep)
+      if (end <= at + 1) continue
+      // White space may fill a body up to its limit. The rest keeps one character of it.
+      rest += text.slice(copiedUntil, at + 1)
+      copiedUntil = end
+      at = end - 1
+    }
   }
   checkLength(text.length)
   return rest + text.slice(copiedUntil)

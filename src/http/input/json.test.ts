@@ -301,6 +301,15 @@ describe('a large body, which is parsed in pieces,', () => {
       })
   })
 
+  it('has any amount of white space beside its arrays', async () => {
+    const limited = { ...limits, bodyBytes: 1_000 }
+    const space = '\n \t\r'.repeat(50_000)
+    const text = `${space}{${space}"a"${space}:${space}[1,2]${space},"b":${space}1${space}}${space}`
+    await expect(parseLargeJson(Buffer.from(text), limited)).resolves.toEqual({ a: [1, 2], b: 1 })
+    const broken = Buffer.from(text.replace('1,2]', '1,2] '.concat('3')))
+    await expect(parseLargeJson(broken, limited)).rejects.toMatchObject({ refusal: { code: 'failed_binding_json' } })
+  })
+
   it('names the byte that is not UTF-8 of a body that is decoded in steps', async () => {
     for (const offset of [1_048_575, 1_048_576, 2_097_153]) {
       const bytes = Buffer.from(`{"a":"${'é'.repeat(1_500_000)}"}`)

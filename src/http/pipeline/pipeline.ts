@@ -39,7 +39,7 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
   const shouldClose = ({ connection, request }: Exchange) => !drain.isAccepting() && connection.mayEndWith(request)
 
   async function run(exchange: Exchange): Promise<void> {
-    throwIfMalformed(exchange.request)
+    throwIfMalformed(exchange.request, config.limits)
     if (handleCors(exchange)) return
     const endpoint = router.find(exchange.request.method!, exchange.url)
     exchange.route = endpoint?.path

@@ -6,6 +6,7 @@ import { type Duplex, duplexPair } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Config } from '../../process/config.ts'
 import { createRefusal, type Refusal } from '../../values/errors.ts'
+import { tooLargeHeaders } from '../input/request-head.ts'
 import { draining, type Gate } from '../overload/gate.ts'
 import { failure } from '../pipeline/reply.ts'
 import { type Connection, type OpenConnections, trackConnections } from './connections.ts'
@@ -33,7 +34,8 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
   const { config, logger, drain } = settings
   const { limits, tls } = config
   const options = {
-    maxHeaderSize: limits.headerBytes,
+    // The parser counts the target of the request as well. request-head.ts compares the headers alone.
+    maxHeaderSize: limits.headerBytes + limits.urlBytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
     // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured in
@@ -141,7 +143,7 @@ function answerHalfClosed(server: DuplexServer): void {
 type DuplexServer = (Server | https.Server) & { httpAllowHalfOpen?: boolean }
 
 const clientErrors: Record<string, Refusal> = {
-  HPE_HEADER_OVERFLOW: createRefusal('invalid_parameter', 'The headers are too large.', { status: 431 }),
+  HPE_HEADER_OVERFLOW: tooLargeHeaders.refusal,
   ERR_HTTP_REQUEST_TIMEOUT: createRefusal('operation_failed', 'The request did not arrive in time.', { status: 504 }),
 }
 

@@ -374,7 +374,8 @@ function measureEntity(
   linked: ReadonlyMap<string, LinkedKey>,
   maxEntityBytes: number,
 ) {
-  let [bytes, maxBytes] = [2, 2]
+  // The braces, without the comma that the last value does not have.
+  let [bytes, maxBytes] = [1, 2]
   eachValue(change, attributes, linked, (key, value) => {
     change.keyCount += 1
     maxBytes += maxJsonBytes(key) + maxJsonBytes(value)
@@ -382,7 +383,7 @@ function measureEntity(
   // Entities near the limit are rare. For the others this upper bound saves printing each value as JSON.
   if (maxBytes <= maxEntityBytes) return
   eachValue(change, attributes, linked, (key, value) => {
-    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
+    bytes += Buffer.byteLength(JSON.stringify(key)) + 2 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
   })
   change.isTooLarge = bytes > maxEntityBytes
 }
