@@ -58,8 +58,8 @@ export const writtenIdOf = ({ id, written_id }: Pick<Target, 'id' | 'written_id'
 export const isShown = (targets: readonly Target[]): boolean => targets.some(({ is_deleted }) => !is_deleted)
 
 /**
- * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier is shown by its
- * internal one, as a write may name it.
+ * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier
+ * is shown by its internal one, which a write accepts too.
  */
 export function relationshipValue(
   { cardinality, target_stack_id }: Pick<Attribute, 'cardinality' | 'target_stack_id'>,

@@ -22,6 +22,9 @@ export async function findEntity(
   return person?.id
 }
 
-/** The internal identifier of an address, whose entity need not exist any more, or what its external identifier leads to today. */
+/**
+ * The internal identifier of an address. It is that of the address itself, even if the entity is gone, or that of the
+ * entity to which the external identifier leads today.
+ */
 export const idOfAddress = async (reading: Reading, stack_id: number, address: Address, signal?: Signal) =>
   'id' in address ? address.id : findEntity(reading, stack_id, address, signal)

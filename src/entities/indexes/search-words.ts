@@ -62,8 +62,9 @@ export const maxLastDigits = 9
 export const backwards = (digits: string): string => `B${[...digits.slice(-maxLastDigits)].reverse().join('')}`
 
 /**
- * The words of a text that kith stores, folded and in order: its runs of letters and digits. A run of a script without spaces has a word for
- * each pair of neighboring characters and one for its last character, so that a search finds each part of it.
+ * The words of a text that kith stores: its runs of letters and digits, folded and in order. A run of a script without
+ * spaces has a word for each pair of neighboring characters and one for its last character, so that a search finds each
+ * part of it.
  */
 export const wordsOf = (text: string): string[] =>
   runsOf(text).flatMap(run => {
@@ -73,8 +74,9 @@ export const wordsOf = (text: string): string[] =>
   })
 
 /**
- * The words that a search looks up for a text: as {@link wordsOf}, but for a run of a script without spaces only its pairs, or its only
- * character. With `isSparse`, each character is in one pair, except that the last two always are one.
+ * The words that a search looks up for a text. They differ from {@link wordsOf} in scripts without spaces, where a run
+ * has only its pairs, or its only character. With `isSparse`, each character is in one pair, but the last two always
+ * form a pair.
  */
 export const searchedWordsOf = (text: string, { isSparse = false } = {}): string[] =>
   runsOf(text).flatMap(run => {
@@ -116,7 +118,10 @@ function remaindersOf(letters: readonly string[]): string[] {
   return [letters, ...letters.map((_, index) => letters.toSpliced(index, 1))].map(rest => `-${rest.join('')}`)
 }
 
-/** The features of a word, which similar words share: its trigrams with the length of the word and their position, and its remainders. */
+/**
+ * The features that a word shares with similar words: its trigrams, with the length of the word and their position, and
+ * its remainders.
+ */
 export function featuresOf(word: string): string[] {
   if (!hasSimilarWords(word)) return []
   const letters = [...word]
@@ -166,8 +171,8 @@ function trigramsOf(letters: readonly string[]): string[] {
 export const maxTypos = (word: string): number => ([...word].length < 6 ? 1 : 2)
 
 /**
- * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next one (the
- * optimal string alignment distance).
+ * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next
+ * one (the optimal string alignment distance).
  */
 export function countTypos(first: string, second: string): number {
   const [from, to] = [[...first], [...second]]

@@ -46,9 +46,9 @@ export function sortFieldOf(name: string, stack_id: number): SortField | undefin
 export const noValueTerm = 'z'
 
 /**
- * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text sorts by its
- * letters without case and accents, then by itself; of both, the first 64 characters count. The order does not depend on a
- * collation, whose versions differ.
+ * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text
+ * sorts by its letters without case and accents, then by itself. The first 64 characters of both count. The order does
+ * not depend on a collation, whose versions differ.
  */
 export function sortTermOf(type: AttributeType, value: unknown): string {
   if (typeof value !== 'string' || (type === 'datetime' && isDateTime(value))) return termOf(type, value) ?? noValueTerm
@@ -57,7 +57,7 @@ export function sortTermOf(type: AttributeType, value: unknown): string {
 }
 
 const printableAscii = /^[ -~]*$/
-// Control characters go as well, so that none of them is less than the separator or equal to it.
+// Control characters are removed too, so that every character left sorts after the separator.
 const ignored = /[\p{M}\p{Cc}]/gu
 
 function foldText(text: string): string {

@@ -31,7 +31,9 @@ export type PastChange = {
   sequence: number
   at: string
   operation: Operation
-  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  /**
+   * The person into which this one was merged. Null for another operation, and if the values in the log were erased.
+   */
   merged_into: string | null
   created_at: string
   /** Whether the entity was erased since. */
@@ -196,6 +198,6 @@ export type DeletedEntity = Omit<PastState, 'links'> & {
   created_at: string
   /** Whether another entity, which may be a placeholder, has its name. */
   isNameTaken: boolean
-  /** Its values that an erasure before its deletion keeps. */
+  /** The values of it that had a tombstone before its deletion. */
   kept?: ReadonlySet<string> | undefined
 }

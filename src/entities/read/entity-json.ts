@@ -63,7 +63,7 @@ function printAttributeValues(row: RowPrinter, definitions: Definitions, { isByI
   const values = keys ? {} : (parseExactly(row.attributes) as Record<string, unknown>)
   addLinks(values, JSON.parse(links), definitions, isById)
   if (!keys) return row.appendText(JSON.stringify(values))
-  // Not parsed as above: the spaces in the text would tell whether there are links that a role closes.
+  // This path does not parse the attributes, because the changed spaces would reveal links that a role closes.
   const linked = Object.entries(values).map(([key, value]) => [JSON.stringify(key), JSON.stringify(value)] as const)
   const shown = linked.filter(([key]) => keys.has(key))
   row.printMembers(keys.difference(new Map(shown)), shown.map(member => member.join(':')).join())
@@ -178,7 +178,9 @@ function withAdded(print: Print, added: AddedMembers): Print {
   }
 }
 
-/** The printers of the consents and of the whole entities of each stack, which are built once for each version of the definitions. */
+/**
+ * The printers of the consents and of whole entities by stack. They are built once for each version of the definitions.
+ */
 const printers = new WeakMap<Definitions, { consents: Print; whole: Map<number, Print> }>()
 
 function printersOf(definitions: Definitions) {
@@ -271,7 +273,10 @@ export function idsOfPage(rows: string, size: number): string[] {
   return sharedPrinter.start().setText(rows).readIds(size, fieldsOfRow)
 }
 
-/** Prints rows of several stacks as JSON, one by one. `projectionOf` has what is shown of a stack: by default everything. */
+/**
+ * Prints rows of several stacks as JSON, one by one. `projectionOf` returns the members to print of a stack, by default
+ * all.
+ */
 export function printEach(
   rows: string,
   definitions: Definitions,

@@ -6,8 +6,8 @@ import { attributePrefix, profileFlags, readTexts } from '../../values/profile-f
 import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
- * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
- * others are neither read nor printed. A further bit shows relationships by internal identifier.
+ * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are
+ * shown. The others are neither read nor printed. A further bit shows relationships by internal identifier.
  */
 export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
 
@@ -67,7 +67,7 @@ const maskOf = (members: readonly string[]) => members.reduce((mask, name) => ma
 /** Whether a projection shows all of `attribute_values`. */
 export const showsAllValues = ({ mask }: Projection): boolean => (mask & memberBits.get('attribute_values')!) !== 0
 
-/** Whether a projection shows a member of a read. It shows `attribute_values` also if it shows only some of its keys. */
+/** Whether a projection shows a member of a read. Some keys of `attribute_values` are enough to show that member. */
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 

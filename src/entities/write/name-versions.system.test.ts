@@ -87,7 +87,10 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** The versions that were read under an address, the latest holder, and the highest version. */
 type Reading = { versions: Map<number, string>; holder: string; version: number }
 
-/** Reads every address, and throws if a version was read of another entity, or is not above those of the holders before. */
+/**
+ * Reads every address. Throws if another entity had the same version, or if the version is not above those of the
+ * holders before.
+ */
 async function check({ send }: Organization, addresses: string[], readings: Map<string, Reading>) {
   const replies = await Promise.all(addresses.map(address => send('GET', address)))
   const ids: string[] = []
