@@ -342,7 +342,10 @@ async function askAll(id: string, at?: string): Promise<Asked[]> {
 
 type Read = { consent_type_id: number; channel: string; state: boolean; source: string }
 
-/** Compares decisions with the effective consents that a read of the person shows. It shows none to archived consent types. */
+/**
+ * Compares decisions with the effective consents that a read of the person shows. The read shows none to archived
+ * consent types.
+ */
 async function compareWithRead(id: string, decisions: Asked[]) {
   const { status, body } = await send('GET', `/v1/people/internal/${id}`)
   if (status === 404)
@@ -424,7 +427,7 @@ describe('a decision as at a past time', () => {
         const moments: { at: string; decisions: Asked[][] }[] = []
         for (const each of steps) {
           await run(each, ids)
-          // The answers of addresses have no past.
+          // kith stores no past states of address answers.
           await service.sql('delete from address_answers where organization_id = $1', [organization.id])
           const decisions = await Promise.all(ids.map(id => askAll(id)))
           for (const [index, id] of ids.entries()) await compareWithRead(id, decisions[index]!)
