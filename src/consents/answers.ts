@@ -121,9 +121,9 @@ export function expandAnswers(
 }
 
 /**
- * Orders an answer before or after the one in force. An answer of the present without `collected_at` always comes into
- * force: its time is that of the write, or one millisecond after the answer in force if a client's clock was ahead. An
- * answer of an unknown time is undated.
+ * Orders an answer before or after the one in force. An answer that is given now, without `collected_at`, always comes
+ * into force: its time is that of the write, or one millisecond after the answer in force if a client's clock was
+ * ahead. An answer of an unknown time is undated.
  */
 function decideAnswer(
   entry: ConsentAssignment,
