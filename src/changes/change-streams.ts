@@ -90,7 +90,9 @@ const partSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The token is verified again after this time. */
 const verifyMs = 1_000
 
-/** Streams the changes up to the head of the request's start as lines of JSON. Reads one part while it sends another. */
+/**
+ * Streams the changes up to the head of the request's start as lines of JSON. Reads one part while it sends another.
+ */
 export async function* streamLines(
   call: FeedCall,
   { selection, after, head: { head: until, log_id }, release }: StreamStart,

@@ -23,7 +23,9 @@ const refusalOf = async (path: string, sender = send, headers = {}) => {
   const { status, body } = await sender('GET', path, undefined, headers)
   return [status, body.error, body.details?.map(({ path }) => path)]
 }
-/** Creates a person, a record and a consent type, and deletes the person. The changes have the numbers after `start`. */
+/**
+ * Creates a person, a record and a consent type, and deletes the person. The changes have the numbers after `start`.
+ */
 async function writeOfEach() {
   const person = (await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })).body.data
   await send('PATCH', '/v1/people/ada', { first_name: 'A', attribute_values: { 'tab\t"': ['x\ny', 1.5] } })

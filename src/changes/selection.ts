@@ -60,8 +60,8 @@ export type FindSegments = (
 type Caller = Call['caller']
 
 /**
- * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
- * subject or a segment without its scope, 400 for an unknown stack or segment.
+ * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403
+ * for a subject or a segment without its scope, 400 for an unknown stack or segment.
  */
 export async function selectionOf(
   { context, caller, signal, body }: Pick<Call<ChangesQuery>, 'context' | 'caller' | 'signal' | 'body'>,

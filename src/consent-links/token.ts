@@ -33,7 +33,8 @@ const macBytes = 16
 const tokenPattern = /^[\w-]{64}$/
 const version = 1
 
-// The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger one.
+// The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger
+// one.
 const maxInteger = 2 ** 31 - 1
 
 const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buffer | string, address = '') =>

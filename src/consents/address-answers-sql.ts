@@ -30,8 +30,9 @@ const storeLatest = (answers: string) =>
    where ${order('excluded')} > ${order('address_answers')}`
 
 /**
- * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one for each address and
- * consent type. Returns a row for each stored answer. PostgreSQL takes 30 µs for an answer as json, and 38 µs as jsonb.
+ * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one
+ * for each address and consent type. Returns a row for each stored answer. PostgreSQL takes 30 µs for an answer as
+ * json, and 38 µs as jsonb.
  */
 export const storeAddressAnswersSql = statement(
   'store_address_answers',

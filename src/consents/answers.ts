@@ -359,8 +359,8 @@ export function withAnswers(current: Answers, answers: Answer[]): Answers {
 }
 
 /**
- * The summary flag of a channel. It is true if an active, non-mandatory type of the channel has a stored grant, false if the
- * channel has stored answers but no such grant, and null if it has no answers.
+ * The summary flag of a channel. It is true if an active, non-mandatory type of the channel has a stored grant, false
+ * if the channel has stored answers but no such grant, and null if it has no answers.
  */
 export function summaryFlag(channel: Channel, answers: Answers, types: readonly ConsentType[]): boolean | null {
   const granted = types.some(type => canBeAnswered(type, channel) && answers[answerKey(type.id, channel)]?.state)
@@ -369,8 +369,8 @@ export function summaryFlag(channel: Channel, answers: Answers, types: readonly 
 }
 
 /**
- * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An
- * answer under `answerKey` in {@link Answers} replaces the state. The key of a mandatory type is null.
+ * The consents of a person without answers: one per active type and configured channel, in order of type and channel.
+ * An answer under `answerKey` in {@link Answers} replaces the state. The key of a mandatory type is null.
  */
 export function consentDefaults(
   types: readonly ConsentType[],

@@ -4,7 +4,9 @@ import type { ContactReason, RecordedAnswer } from './schema.ts'
 /** The event that suppresses an address, as a reason of a decision. */
 export type SuppressedBy = Omit<Extract<ContactReason, { rule: 'suppressed' }>, 'rule'>
 
-/** A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person. */
+/**
+ * A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person.
+ */
 export type Contact =
   | { address: string | null; suppression?: SuppressedBy | undefined }
   | { gone: { rule: 'deleted' | 'erased'; sequence: number; at: string } }

@@ -19,7 +19,7 @@ const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel'
 const contact = `e.id, case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].key}`).join(' ')} end as address,
        coalesce((e.answers->$5->>'person_id')::uuid, e.id) as answered_by, e.answers ? $5 as has_answer`
 
-/** The deletion, or the erasure, of a person who does not exist. */
+/** The deletion or erasure of a person who does not exist any more. */
 const endOf = (person: string, condition: string) =>
   `select c.sequence, c.at, c.operation from changes c
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`

@@ -8,7 +8,8 @@ import { useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 
 const service = useService()
-// Type 1 is the default of both channels, 2 has both and the default state true, 3 is mandatory on email, and 4 is archived.
+// Type 1 is the default of both channels, 2 has both and the default state true, 3 is mandatory on email, and 4 is
+// archived.
 const organization = useShop(
   service,
   { key: 'surveys', channels: [{ channel: 'email' }, { channel: 'sms' }], default_state: true },

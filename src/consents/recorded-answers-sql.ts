@@ -52,8 +52,8 @@ const page = (person: string) =>
    order by a.since desc, a.consent_type_id, a.channel`
 
 /**
- * $2: person, $3: before this version, $4: consent type or null for all, $5: channel or null for all, $6: answers, $7: bytes.
- * Returns at least one row if the person exists or existed, with null in its columns if there is no answer.
+ * $2: person, $3: before this version, $4: consent type or null for all, $5: channel or null for all, $6: answers, $7:
+ * bytes. Returns at least one row if the person exists or existed, with null in its columns if there is no answer.
  */
 export const readConsentHistory = {
   id: statement('read_consent_history_by_id', page(personWithId('$2'))),

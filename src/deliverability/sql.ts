@@ -106,7 +106,10 @@ export const listSourcesSql = statement(
   `select ${sourceColumns} from deliverability_sources s where s.organization_id = $1 order by s.key`,
 )
 
-/** $2: key, $3: provider, $4: the random part of its address, $5: secret or null, $6: the time. Returns no row if the key is taken. */
+/**
+ * $2: key, $3: provider, $4: the random part of its address, $5: secret or null, $6: the time. Returns no row if the
+ * key is taken.
+ */
 export const insertSourceSql = statement(
   'insert_source',
   `insert into deliverability_sources (organization_id, key, provider, secret_path, secret, created_at)

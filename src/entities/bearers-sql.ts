@@ -13,8 +13,8 @@ export const byMerge = `(
      )`
 
 /**
- * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`), without locks.
- * `current_name` is the external identifier.
+ * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`),
+ * without locks. `current_name` is the external identifier.
  */
 export const readBearersSql = statement(
   'read_bearers',

@@ -30,8 +30,8 @@ export type StoredRow = EntityRow & {
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
 /**
- * The target of a link. Reads leave out the link to a deleted target until the target is restored. `written_id` is the
- * target as it was written, if a merge leads to another person since. Two links of a list may then lead to one person,
+ * The target of a link. Reads leave out the link to a deleted target until the target is restored. If a merge has
+ * changed the target since, `written_id` is the one as it was written. Two links of a list may then lead to one person,
  * and reads leave out the later one.
  */
 export type Target = { id: string; external_id: string | null; is_deleted?: boolean; written_id?: string | null }

@@ -5,8 +5,8 @@ import { findEntitySql, findPersonByAnyIdentifier } from './read/read-sql.ts'
 import type { Address } from './write-request.ts'
 
 /**
- * Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. A person is also found by a
- * further identifier.
+ * Reads the internal identifier of the addressed entity of a stack. Undefined if it does not exist. A person is also
+ * found by a further identifier.
  */
 export async function findEntity(
   { db, organization_id }: Reading,

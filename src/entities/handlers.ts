@@ -177,8 +177,8 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
 }
 
 /**
- * Returns the response of a dry run, without the fields that the role of the caller cannot read. A token that may not read the entity
- * receives the result and the identifiers.
+ * Returns the response of a dry run, without the fields that the role of the caller cannot read. A token that may not
+ * read the entity receives the result and the identifiers.
  */
 export function dryRunToJson(
   { identifier, reads }: Pick<EntityKind, 'identifier' | 'reads'>,

@@ -38,8 +38,8 @@ export function emailKey(email: string | null | undefined): string | null {
 const isAscii = /^[\0-\x7f]*$/
 
 /**
- * First name, last name and date of birth, without differences of case, of white space and of Unicode compatibility. Null
- * without a last name or a date of birth, because too many people share the rest.
+ * First name, last name and date of birth, without differences of case, of white space and of Unicode compatibility.
+ * Null without a last name or a date of birth, because too many people share the rest.
  */
 export function nameAndBirthKey({
   first_name,

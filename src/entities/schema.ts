@@ -110,7 +110,10 @@ export const entityFields = {
   ),
 }
 
-/** A page of entities. `has_more` is false on the last page. List, filter and related have further members (filters/schema.ts). */
+/**
+ * A page of entities. `has_more` is false on the last page. List, filter and related have further members
+ * (queries/schema.ts).
+ */
 export function pageSchema(element: TSchema) {
   const { title } = element as { title?: string }
   return Type.Object(

@@ -70,7 +70,9 @@ export type Write = {
    * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
    */
   represent: boolean | 'whole'
-  /** The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept. */
+  /**
+   * The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept.
+   */
   keyed?: (WriteKey & { responseTo(outcome: Decided): StoredResponse | undefined }) | undefined
   /** The size of the body. It counts toward the size of a set. */
   bytes: number

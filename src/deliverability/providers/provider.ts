@@ -27,7 +27,10 @@ export type Adapter = {
   isOptional?: true
   /** Returns the rule that a secret breaks. Undefined if it breaks none. */
   faultOf?(secret: string): string | undefined
-  /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
+  /**
+   * Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider
+   * signed the request.
+   */
   verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>
   read(content: unknown): Told[]
 }

@@ -34,7 +34,9 @@ export function termOf(type: AttributeType, value: unknown): string | undefined 
 export const isInOrder = (operand: string | number): boolean =>
   typeof operand === 'number' || firstCharacters(operand).length === operand.length
 
-/** Whether the values with this term are equal to each other as JSON. Times with one term may be written differently. */
+/**
+ * Whether the values with this term are equal to each other as JSON. Times with one term may be written differently.
+ */
 export const isOneValue = (term: string): boolean => !term.startsWith('i')
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)

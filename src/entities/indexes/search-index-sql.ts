@@ -2,7 +2,9 @@ import { copyInto } from '../../db/copy.ts'
 import { statement } from '../../db/db.ts'
 import { wordColumns } from '../../values/profile-fields.ts'
 
-/** The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back. */
+/**
+ * The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back.
+ */
 export const searchFollowerName = 'search'
 
 export const readSearchIndexesSql = statement(

@@ -1,6 +1,9 @@
 import { firstCharacters } from './index-keys.ts'
 
-/** The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs instead. */
+/**
+ * The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs
+ * instead of words.
+ */
 const maxWordCharacters = 64
 
 /** Letters that Unicode does not decompose into a base letter and a mark. */
@@ -26,7 +29,10 @@ const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 // copied texts.
 const insideWords = /[\p{M}'’ʼ`´\p{Default_Ignorable_Code_Point}]/gu
 
-/** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
+/**
+ * The text without differences of case, accents and Unicode compatibility. It has no apostrophes either, so that
+ * O'Neill is one word.
+ */
 export const foldText = (text: string): string =>
   text
     .normalize('NFKD')
@@ -104,9 +110,12 @@ const pairsOf = (characters: readonly string[]): string[] =>
 
 const cutWord = (word: string) => firstCharacters(word, maxWordCharacters)
 
-/** The longest word that is also found by what remains without one letter. One wrong letter changes most of its trigrams. */
+/**
+ * The maximum length of a word that is also found by its remainders without one letter. One wrong letter changes most
+ * of its trigrams.
+ */
 const maxShortLetters = 6
-/** The shortest word that has trigrams. A word with one letter less is short. */
+/** The minimum length of a word that has trigrams. Below it, a word is short. */
 const minTrigramLetters = 6
 
 /** Whether other words can be similar to the word. A number that differs in a digit is another number. */
@@ -144,7 +153,10 @@ export function featuresOfSimilar(word: string): { trigrams: string[]; remainder
   return { trigrams: [...trigrams], remainders: [...new Set(remaindersOf(letters))] }
 }
 
-/** A typo changes three trigrams of a word, and two swapped letters change four. Two typos change eight. */
+/**
+ * A typo changes three trigrams of a word, and two swapped letters change four. Two typos therefore change at most
+ * eight.
+ */
 const maxChangedTrigrams = 8
 
 /**

@@ -36,7 +36,9 @@ export const sortFieldNames = (stack_id: number): string[] => [
   ...(stack_id === peopleStackId ? personFields : recordFields).keys(),
 ]
 
-/** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
+/**
+ * The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots.
+ */
 export function sortFieldOf(name: string, stack_id: number): SortField | undefined {
   if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
   return (stack_id === peopleStackId ? personFields : recordFields).get(name)
@@ -65,7 +67,10 @@ function foldText(text: string): string {
   return firstCharacters(text.normalize('NFKD').replace(ignored, '').toLowerCase())
 }
 
-/** Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than U+E000. */
+/**
+ * Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than
+ * U+E000.
+ */
 export function compareByCodePoint(one: string, other: string): number {
   const length = Math.min(one.length, other.length)
   for (let index = 0; index < length; index += 1) {

@@ -48,8 +48,8 @@ export const readSortValuesSql = statement(
 )
 
 /**
- * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Creates nothing if the index exists or the
- * attribute is not indexed.
+ * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Creates nothing if the index
+ * exists or the attribute is not indexed.
  */
 export const createSortIndexSql = statement(
   'create_sort_index',
@@ -63,8 +63,8 @@ export const createSortIndexSql = statement(
 )
 
 /**
- * $2: stack, $3: field. Increments the schema version if {@link createSortIndexSql} has just created the index, so that every writer
- * maintains it from then on.
+ * $2: stack, $3: field. Increments the schema version if {@link createSortIndexSql} has just created the index, so that
+ * every writer maintains it from then on.
  */
 export const announceSortIndexSql = statement(
   'announce_sort_index',

@@ -16,7 +16,10 @@ const pastChange = `select c.version, c.sequence, c.at, c.operation,
    ) as is_erased
    from changes c`
 
-/** $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to it, and the time of its creation. */
+/**
+ * $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to this version, and the time of its
+ * creation.
+ */
 export const readPastChangeSql = statement(
   'read_past_change',
   `${pastChange}

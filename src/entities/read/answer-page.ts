@@ -19,7 +19,7 @@ const partBytes = 128 * 1024
 /** Memory reserved for a page that is sent in parts. It does not depend on the size of the page. */
 const reservedBytes = 1_048_576
 
-/** Where a page ends: the last entity that was read for it, and whether more follow. */
+/** The end of a page: the last entity that was read for it, and whether more follow. */
 export type PageEnd = { after_id?: string | undefined; after_term?: string | undefined; has_more: boolean }
 
 /**

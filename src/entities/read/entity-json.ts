@@ -167,7 +167,7 @@ const stateTexts = { t: Buffer.from('"active"'), f: Buffer.from('"placeholder"')
 
 const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
 
-/** The JSON to add to each entity by id, in pieces: the members after its own, and the closing brace. */
+/** The JSON to add to each entity by id, in pieces: the members after its own ones, and the closing brace. */
 export type AddedMembers = { of(id: string): readonly Buffer[] }
 
 function withAdded(print: Print, added: AddedMembers): Print {
@@ -196,7 +196,7 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
   return print
 }
 
-/** The definitions, which must be at least as new as the rows, and the members to print. By default these are all. */
+/** The definitions, which must be at least as new as the rows, and the members to print, by default all. */
 type Printed = {
   definitions: Definitions
   stack_id: number
@@ -211,7 +211,10 @@ function printerFor({ definitions, stack_id, projection, added }: Printed): Prin
 
 const projectionPrinters = new WeakMap<Projection, { definitions: Definitions; stack_id: number; print: Print }>()
 
-/** Returns the printer of a projection, which is built in about 5 µs. A role has one projection, so its printer is built once. */
+/**
+ * Returns the printer of a projection, which is built in about 5 µs. A role has one projection, so its printer is built
+ * once.
+ */
 function projectionPrinterOf(definitions: Definitions, stack_id: number, projection: Projection): Print {
   const known = projectionPrinters.get(projection)
   if (known?.definitions === definitions && known.stack_id === stack_id) return known.print

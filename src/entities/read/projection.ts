@@ -21,8 +21,8 @@ const personMembers = ['id', 'external_id', ...readTexts, ...profileFlags, 'cons
 const recordMembers = ['record_id', 'external_id', 'stack_key', ...shared]
 
 /**
- * The projection on the named members of a read, or on `attribute_values.<key>` with any key. Throws 400 with the path of each
- * name that is unknown or occurs twice.
+ * The projection on the named members of a read, or on `attribute_values.<key>` with any key. Throws 400 with the path
+ * of each name that is unknown or occurs twice.
  */
 export function projectionOf(fields: readonly string[], stack_id: number): Projection {
   const members = membersOf(stack_id)
@@ -71,7 +71,10 @@ export const showsAllValues = ({ mask }: Projection): boolean => (mask & memberB
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 
-/** The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of them. */
+/**
+ * The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of
+ * them.
+ */
 export const pickedKeys = (projection: Projection): readonly string[] =>
   showsAllValues(projection) ? [] : projection.keys.toSorted(compareKeys)
 

@@ -34,8 +34,8 @@ const linksOf = (organization: string, { condition = '', isById }: LinksToRead =
 type RowParts = { attributes: string; links: string; member: (name: string, column: string) => string }
 
 /**
- * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their quotes are not
- * doubled. They contain no line feed.
+ * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their
+ * quotes are not doubled. They contain no line feed.
  */
 function rowTextFrom({ attributes, links, member }: RowParts): string {
   const columnOf = (name: string) => (name === phoneMember ? 'mobile_key' : name)
@@ -167,7 +167,10 @@ const rowsBy = (column: string, type: string) =>
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
-/** $2: stack, $3: identifiers, $4: maximum bytes of a row, $5: whether links are shown by internal identifier. A larger row is null. */
+/**
+ * $2: stack, $3: identifiers, $4: maximum bytes of a row, $5: whether links are shown by internal identifier. A larger
+ * row is null.
+ */
 export const readByIdentifier = {
   id: statement('read_by_id', rowsBy('id', 'uuid')),
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),

@@ -14,7 +14,7 @@ type Step = { operation: keyof typeof operations; one: number; other: number; wh
 const reason = 'Request of the person'
 const body = { first_name: 'Ada' }
 
-/** The names that the requests of a step use: two external identifiers, one internal identifier, and a merge that was made. */
+/** The names in the requests of a step: two external identifiers, one internal identifier, and an earlier merge. */
 type Names = {
   collection: string
   name: string

@@ -11,7 +11,7 @@ import { writeArray } from './request-coalescing.ts'
 import { runSet } from './run.ts'
 
 const service = useService()
-/** The random histories of a run. */
+/** The number of random histories per run. */
 const histories = Number(process.env.KITH_TEST_HISTORIES ?? 25)
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 

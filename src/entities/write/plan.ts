@@ -54,7 +54,10 @@ export type Plan = {
   /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
   clearsRest: boolean
   faults: Detail[]
-  /** The required keys that the write does not mention, as faults of a write that leaves them without a value. */
+  /**
+   * Faults of the required keys that the write does not mention. They apply if the write leaves such a key without a
+   * value.
+   */
   required?: readonly Detail[] | undefined
   /** The values of unique attributes that the write sets. Absent if there are none. */
   claims?: readonly Claim[]

@@ -43,7 +43,10 @@ const secondReadFrom = 24
 type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
-/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
+/**
+ * The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of
+ * links.
+ */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
 const readQueues = perDatabase((): Queues<string, ReadRow | undefined> => new Map())
 

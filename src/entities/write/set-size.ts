@@ -1,4 +1,4 @@
-/** How many writes run together, and how many bytes their bodies have. */
+/** The number of writes that run together, and the total size of their bodies in bytes. */
 export type SetSize = { items: number; bytes: number }
 
 /**

@@ -23,7 +23,8 @@ export type WriteLimits = DecisionLimits & { links: number }
 export type Ending = 'commit' | 'continue' | Previews
 
 /**
- * The outcomes by index, the current definitions, whether anything changed, and how many entities and links were added.
+ * The outcomes by index, the current definitions, whether anything changed, and the numbers of added entities and
+ * links.
  */
 export type Written = {
   outcomes: Map<number, KeyedOutcome>
@@ -33,8 +34,8 @@ export type Written = {
 }
 
 /**
- * A transaction commits after this many rounds, so that it does not hold the head for long. The writes left have no
- * outcome.
+ * A transaction commits after this many rounds, so that it does not hold the head for long. The remaining writes have
+ * no outcome.
  */
 const maxRounds = 64
 

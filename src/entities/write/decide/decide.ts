@@ -264,7 +264,10 @@ function invisibleFaults(
 
 const externalIdPath = pointer('external_id')
 
-/** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
+/**
+ * An entity that takes a name continues the versions of the last entity with that name, so an If-Match for the old one
+ * fails.
+ */
 function versionBefore(
   row: EntityRow | undefined,
   { stack_id }: Write,

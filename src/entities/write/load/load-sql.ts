@@ -22,8 +22,8 @@ const readColumns = [
   .join(', ')
 
 // The planner expects 100 rows of a set and an average number of rows of an organization. It would scan a large
-// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
-// offset 0)` forces an index look-up for each element.
+// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). A fence, `cross join
+// lateral (… offset 0)`, forces an index look-up for each element.
 
 /** $2: [{stack_id, external_id | id}]. Returns each row once, with its `ctid`. */
 export const readRowsSql = statement(
@@ -127,8 +127,8 @@ export const readNamesLeftSql = statement(
 
 /**
  * $2: [{source_id, attribute_ids}]. Returns the links, including those to deleted targets and those that lead to the
- * target of another link. A merge with very many links may not have moved all of them: these already lead to the
- * survivor here.
+ * target of another link. A merge of very many links may not have moved all of them yet. Here the unmoved ones lead to
+ * the survivor, too.
  */
 export const readLinksSql = statement(
   'read_links',

@@ -230,7 +230,10 @@ export async function readKnownAnswers<Writing extends Pick<Item, 'write'>>(
 
 const noAnswers: KnownAnswers = new Map()
 
-/** An entity that was asked for by its name, an alias, its internal identifier or that of a person who was merged into it. */
+/**
+ * An entity that a write refers to by its name, an alias, its internal identifier, or that of a person who was merged
+ * into it.
+ */
 type Referenced = {
   stack_id: number
   external_id: string | null

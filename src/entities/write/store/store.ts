@@ -155,8 +155,8 @@ function loggedOf({ author, stack_id, change }: Accepted, sequence: number, roun
 }
 
 /**
- * The values of a change without those of relationships, because the log has the ids of the targets: their names may
- * change. A relationship without shown targets stays, as null.
+ * The values of a change without those of relationships. The log has the ids of their targets instead, because names
+ * may change. A relationship without shown targets stays, with the value null.
  */
 function withoutLinks(change: Change, side: 'before' | 'after', links: LoggedLinks | undefined) {
   const values = change[side]
@@ -209,7 +209,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of accepted)
     for (const links of change.relinked) written.push({ source_id: change.id, ...links })
-  // A row that is inserted has no links: those of an entity end with it, and come back from the log.
+  // An inserted row has no links. The links of an entity are deleted with it, and come back from the log.
   const replaced = accepted
     .filter(({ change }) => !insertsRow(change))
     .flatMap(({ change }) =>
@@ -283,7 +283,7 @@ const givesAddress = ({ stack_id, change: { operation, columns } }: Accepted) =>
   operation !== 'delete' &&
   operation !== 'erase'
 
-/** A change that follows from no body. `row` is the stored row, if the entity has one. */
+/** A change that no request body causes. `row` is the stored row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
 
 /**
