@@ -173,7 +173,7 @@ const membersOf = (object: string) => object.slice(1, -1)
 
 /**
  * RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. The year of a change has four digits, so this takes a
- * fifth of the time of `parseTimestamp`, which was a sixth of the time of a line.
+ * fifth of the time of `parseTimestamp`. That function took a sixth of the time of a line.
  */
 const timeOf = (at: string) => `${at.slice(0, 10)}T${at.slice(11, 19)}.${at.slice(20, -3).padEnd(3, '0').slice(0, 3)}Z`
 

@@ -55,8 +55,8 @@ const deletedWith = (name: string) =>
    order by d.sequence desc limit 1`
 
 /**
- * The last person who does not exist and who was deleted with a name, or into whom the last holder of the name was
- * merged, with the number of the change that released the name. A deletion also deletes the aliases, so only the log
+ * The last person who had a name and does not exist: the one whose deletion released the name, or the survivor of the
+ * merge that released it. Returns the number of that change too. A deletion also deletes the aliases, so only the log
  * has these names.
  */
 const lastDeletion = (name: string) =>

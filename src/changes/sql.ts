@@ -291,7 +291,7 @@ export const readHistorySql = statement(
 
 /**
  * $2: an identifier, $3: the internal identifiers that it may be. Returns the people and records of any stack that have
- * it, also as an alias, or that had it before a deletion, a merge or a change of the name.
+ * it, possibly as an alias, or that had it before a deletion, a merge or a rename.
  */
 export const findEntitiesSql = statement(
   'find_entities_by_any_name',
@@ -318,8 +318,8 @@ export const findEntitiesSql = statement(
 )
 
 /**
- * $2: an alias. Returns the person whose log has the beginning of the alias's past: the one that had the name before a
- * merge, or that the alias came with, or else the one to which it leads.
+ * $2: an alias. Returns the person whose log has the beginning of the alias's past. That is the person that had the
+ * name before a merge, or with which the alias came, or else the one to which the alias leads.
  */
 export const findFirstBearerSql = statement(
   'find_first_bearer',

@@ -63,9 +63,9 @@ const throwInvalid = (): never => refuse('not_found', 'The link is not valid.')
 const throwExpired = (): never => refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
 
 /**
- * Verifies a link and reads the data of its page. Throws a Fault of 404 for a token that kith did not sign, that it
- * signed for an address that the person does not have, or that opens another page. Throws a Fault of 410 for an expired
- * token, or if its person does not exist any more.
+ * Verifies a link and reads the data of its page. Throws a Fault of 404 for a token that opens another page, or that
+ * kith did not sign for this person and address. Throws a Fault of 410 for an expired token, or if its person does not
+ * exist any more.
  */
 export async function openLink({ db, token, acceptLanguage, signal }: PageCall, kind: LinkKind): Promise<OpenLink> {
   const link = parseLink(token)

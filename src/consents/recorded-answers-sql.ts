@@ -84,8 +84,8 @@ const inForce = (person: string) =>
    where h.organization_id = $1`
 
 /**
- * $2: external or internal identifier. Returns one row: the answers of the person, or null if there is no such person,
- * and the questions that the person's addresses refuse, as the keys of answers.
+ * $2: external or internal identifier. Returns one row: the answers of the person, and the questions that the person's
+ * addresses refuse, as the keys of answers. The answers are null if there is no such person.
  */
 export const readConsentsInForce = {
   external_id: statement('read_consents_in_force', inForce(personNamed('$2'))),

@@ -198,6 +198,6 @@ export type DeletedEntity = Omit<PastState, 'links'> & {
   created_at: string
   /** Whether another entity, which may be a placeholder, has its name. */
   isNameTaken: boolean
-  /** Those of its values that had a tombstone before its deletion. */
+  /** The values that had a tombstone before the deletion, and that it keeps. */
   kept?: ReadonlySet<string> | undefined
 }

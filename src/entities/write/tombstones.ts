@@ -53,8 +53,8 @@ async function readErased({ db: tx, organization_id }: Reading, values: string[]
 const returning = { stack_id: peopleStackId, operation: 'restore' } as const
 
 /**
- * Returns those of a returning person's values that had a tombstone before the person left by the change `leftBy`, its
- * deletion or merge. The person already had them then, so it keeps them.
+ * Returns the values of a returning person that already had a tombstone when the person left by the change `leftBy`,
+ * its deletion or merge. The person had them nevertheless, so it keeps them.
  */
 export async function readKept(
   tx: Transaction,

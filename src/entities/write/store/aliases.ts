@@ -35,8 +35,8 @@ export const countFirstAlias = ({ tx, organization_id }: Within): Promise<unknow
   tx.query(countFirstAliasSql, [organization_id])
 
 /**
- * Alias stage: stores the new aliases, and deletes those of deleted people, those that a write releases, and those that
- * their own person took as its external identifier.
+ * Alias stage: stores the new aliases. Deletes the aliases of deleted people, those that a write releases, and those
+ * that their own person takes as its external identifier.
  */
 export function storeAliases(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_aliases } = definitions

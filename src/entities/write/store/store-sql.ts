@@ -28,9 +28,9 @@ const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is no
  * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of
  * the last change, $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row,
  * and `read_version` its version. Only an update has `columns`. `attributes` are merged into the stored ones. The lock
- * of the head keeps other writers away, but a trigger, an extension or the move of a shard may have moved a row since
- * it was read, and a statement may find the copy that a shard has left. In these cases the head gets no number, which
- * fails the transaction.
+ * of the head keeps other writers away. Still, a trigger, an extension or the move of a shard may have moved a row
+ * since it was read, or a statement may find the copy that a shard has left. In these cases the head gets no number,
+ * which fails the transaction.
  */
 export const storeChangesSql = statement(
   'store_changes',
