@@ -11,7 +11,9 @@ type Change = {
   links: Values | null
 }
 
-/** Returns how a change is shown to a caller: without the fields that its role closes. Undefined: as it is. */
+/**
+ * Returns a function that removes from a change the fields that the caller's role closes. Undefined if it closes none.
+ */
 export function changeCloser(caller: Rights): ((json: string) => string) | undefined {
   if (!caller.rights) return undefined
   return json => {

@@ -109,8 +109,8 @@ function referenceTo(id: string, relationship: Relationship, is_erased = false):
 }
 
 /**
- * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in turn, each
- * side has those of the last one.
+ * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had
+ * a key in turn, each side has those of the last one.
  */
 export function printIdentifiers(links: LoggedLinks, names: LinkNames): string {
   const byKey = new Map<string, Map<string, string>>()

@@ -36,7 +36,7 @@ export type Selection = {
   segments: SelectedSegments | null
   /** Only changes of these people and records; null for all changes. */
   entity_ids: readonly string[] | null
-  /** How the changes show the targets of relationships. */
+  /** The form in which the changes show the targets of relationships. */
   links?: LinksForm
   /** The scopes that the token needs for as long as the request runs. */
   scopes: readonly Scope[]
@@ -60,8 +60,8 @@ export type FindSegments = (
 type Caller = Call['caller']
 
 /**
- * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
- * subject or a segment without its scope, 400 for an unknown stack or segment.
+ * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403
+ * for a subject or a segment without its scope, 400 for an unknown stack or segment.
  */
 export async function selectionOf(
   { context, caller, signal, body }: Pick<Call<ChangesQuery>, 'context' | 'caller' | 'signal' | 'body'>,
@@ -99,7 +99,7 @@ export async function selectionOf(
   return { ...selection, scopes, rights, key: JSON.stringify(selection) + (rights?.key ?? '') }
 }
 
-/** Throws a Fault of 403 without one of the scopes that read what the filter of a segment tests. */
+/** Throws a Fault of 403 if the caller lacks one of the scopes for the fields that the filter of a segment tests. */
 export function requireSegmentScopes(caller: Caller, scopes: Iterable<Scope>): void {
   for (const scope of scopes) requireScope(caller, scope, ', which reads what the filter of the segment tests')
 }
@@ -133,7 +133,7 @@ async function findStackIds({ db, organization_id }: Context, keys: string[], si
 const throwInvalid = (path: string, message: string): never =>
   refuse('invalid_parameter', 'The query has invalid values. See details.', { details: [{ path, message }] })
 
-/** The people and records that an identifier names or named. There may be none. */
+/** The people and records that an identifier names or has named, which may be none. */
 async function findEntityIds(
   { db, organization_id }: Context,
   identifier: string,
@@ -177,7 +177,10 @@ export const everything: Selection = {
   key: '',
 }
 
-/** All changes of the segments of a selection, if it has any, or of the organization, in its form. */
+/**
+ * All changes of the segments of a selection, or if it has none all changes of the organization. The form of links is
+ * that of the selection.
+ */
 export const widestOf = ({ segments, links }: Selection): Selection =>
   segments || links ? { ...everything, segments, links, key: logKeyOf({ segments, links }) } : everything
 

@@ -30,8 +30,9 @@ const storeLatest = (answers: string) =>
    where ${order('excluded')} > ${order('address_answers')}`
 
 /**
- * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one for each address and
- * consent type. Returns a row for each stored answer. PostgreSQL takes 30 µs for an answer as json, and 38 µs as jsonb.
+ * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one
+ * for each address and consent type. Returns a row for each stored answer. PostgreSQL takes 30 µs for an answer as
+ * json, and 38 µs as jsonb.
  */
 export const storeAddressAnswersSql = statement(
   'store_address_answers',
@@ -68,7 +69,7 @@ export const showDeliverabilitySql = statement(
    where d.organization_id = $1 and d.channel = n.channel and d.hash = n.hash and d.address is null`,
 )
 
-/** Whether a person who exists has the address of an answer w. */
+/** Whether an existing person has the address of an answer w. */
 const isHeld = channels
   .map(
     channel => `exists (
@@ -80,7 +81,10 @@ const isHeld = channels
 
 const erasedPeople = `array(select p.id::uuid from jsonb_array_elements_text($2::text::jsonb->'people') as p(id))`
 
-/** $2: {people, values}. The answers w of the addresses that these people answered for or had, and that no other person has. */
+/**
+ * $2: {people, values}. The answers w of the addresses in `values`, and of those that these people gave an answer for.
+ * `isGivenUp` selects the ones that no person has.
+ */
 const givenUp = `(
      select w.channel, w.address from address_answers w
      where w.organization_id = $1 and w.person_id = any(${erasedPeople})
@@ -93,8 +97,8 @@ const givenUp = `(
 const isGivenUp = `w.address not like 'erased:%' and not (${isHeld})`
 
 /**
- * $2: {people, values}: erased people, and the emails and phones that they had, such as `email:ada@example.com`. Runs after their rows are
- * deleted. Keeps the answers of each address that no other person has, under its hash.
+ * $2: {people, values}: erased people, and the emails and phones that they had, such as `email:ada@example.com`. Runs
+ * after their rows are deleted. Copies the answers of each address that no other person has to the hash of the address.
  */
 export const keepErasedAnswersSql = statement(
   'keep_erased_answers',
@@ -105,8 +109,8 @@ export const keepErasedAnswersSql = statement(
 )
 
 /**
- * $2: {people, values}. Deletes the answers that {@link keepErasedAnswersSql} has kept under hashes, and removes the
- * person from the other answers. Returns the number of rows.
+ * $2: {people, values}. Deletes the answers that {@link keepErasedAnswersSql} has copied, and removes the person from
+ * the other answers. Returns the number of rows.
  */
 export const eraseAddressesSql = statement(
   'erase_addresses',

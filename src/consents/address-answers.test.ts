@@ -364,7 +364,7 @@ type Step = typeof step extends fc.Arbitrary<infer Each> ? Each : never
 /** A refusal from a mail provider that no person has, because no person had the address. */
 type Told = { address: string; answered_at: string }
 
-/** Takes a step, if it is possible now. */
+/** Takes a step if it is possible at this moment. */
 async function take(step: Step, ids: Map<string, string>): Promise<Told | undefined> {
   if ('isDated' in step) {
     const { do: type, address, isDated } = step
@@ -403,7 +403,7 @@ type Recorded = { sequence: number; person_id: string; consent_type_id: number; 
     method: NonNullable<NumberedAnswer['method']> | null
   }
 
-/** The answers of the changes after a number, with the address that each person has now. */
+/** The answers of the changes after a number, with the current address of each person. */
 const readAnswersAfter = (sequence: number) =>
   service.sql<Recorded>(
     `select c.sequence, a.person_id, a.consent_type_id, a.state, a.undated, e.email, a.evidence->>'method' as method,

@@ -3,7 +3,7 @@ import { sortableTime } from '../values/instant.ts'
 // The state of an address follows from its events. Every function is pure. Neither the order nor the repetition of
 // events changes the state: the last event of each type counts, and the soft bounces after the last delivery.
 
-/** The events that tell whether an address can be written to, in the order of the documentation. */
+/** The events that decide whether an address can be written to, in the order of the documentation. */
 export const deliveryEventTypes = ['hard_bounce', 'soft_bounce', 'complaint', 'delivered'] as const
 export type DeliveryEventType = (typeof deliveryEventTypes)[number]
 
@@ -20,7 +20,7 @@ export type EventMark = { at: string; provider?: string; reference?: string }
 export type AddressEvents = {
   hard_bounce?: EventMark
   complaint?: EventMark
-  /** Those after the last delivery and the last lifting, the latest first. */
+  /** The soft bounces after the last delivery and the last lifting, the latest first. */
   soft_bounces?: readonly EventMark[]
   delivered_at?: string
   lifted_at?: string
@@ -70,7 +70,7 @@ function withSoftBounce(events: AddressEvents, { reference: _, ...mark }: EventM
   return kept.includes(mark) ? { ...events, soft_bounces: kept } : events
 }
 
-/** The order of events of a type: by time, and for a total order by the rest. */
+/** The order of events of one type: by time, then by the other members, which makes it total. */
 const compareMarks = (one: EventMark, other: EventMark): number =>
   compareTexts(sortableTime(one.at), sortableTime(other.at)) ||
   compareTexts(one.provider ?? '', other.provider ?? '') ||
@@ -102,7 +102,7 @@ const suppression = (reason: SuppressionReason, { at, ...event }: EventMark, unt
   ...event,
 })
 
-/** The last soft bounce that is within thirty days of the second one before it. */
+/** The last soft bounce that is the third within thirty days. */
 function lastOfSeveral(marks: readonly EventMark[]): EventMark | undefined {
   const { count, withinMs } = softBounces
   return marks.find((mark, index) => {

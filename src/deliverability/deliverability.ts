@@ -60,7 +60,10 @@ export async function readPersonDeliverability({ context, params, shown, signal 
   return { items }
 }
 
-/** The rows of a page and the cursor of the next. The query reads one row more than the limit to find a next page. */
+/**
+ * The rows of a page, and the cursor of the next one. The query reads one row more than the limit to find out if there
+ * is one.
+ */
 function cursorPage<Row>(rows: readonly Row[], limit: number, cursorOf: (last: Row) => (string | number | null)[]) {
   const { items, has_more } = listPage(rows, limit)
   return { rows: items, next_cursor: has_more ? cursorOf(items.at(-1)!).join('~') : null }

@@ -30,8 +30,8 @@ import type { EventStatus, GivenEvent } from './schema.ts'
 import { deleteAddressesSql, insertAddresses, readAddressesOfSql, readAddressesSql, readHoldersSql } from './sql.ts'
 
 /**
- * An event with a valid address. `key` is the address as the key of a person has it, `index` the event's place in the
- * request, and `value` the text that is hashed, such as `email:ada@example.com`.
+ * An event with a valid address. `key` is the address in the format of a person's key, `index` is the event's place in
+ * the request, and `value` is the text that is hashed, such as `email:ada@example.com`.
  */
 type AddressedEvent = {
   index: number
@@ -46,11 +46,11 @@ type AddressedEvent = {
 /** An address with its events before and after the request. */
 type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
   hash: string
-  /** The location of its row. Null without one. */
+  /** The location of its row. Null if it has none. */
   ctid: string | null
   people: readonly string[]
   isErased: boolean
-  /** How many days a bounce suppresses it. */
+  /** The number of days for which a bounce suppresses the address. */
   days: number
   before: AddressEvents
   after: AddressEvents
@@ -77,7 +77,7 @@ export function recordEvents(
   })
 }
 
-/** Lifts the suppression of an address. Returns whether there was anything to lift. */
+/** Lifts the suppression of an address. Returns whether there was one to lift. */
 export function liftSuppression(context: Context, call: RecordCall, channel: Channel, address: string) {
   return changeOrganization<boolean>(context, call, async locked => {
     const key = addressKey(channel, address, locked.definitions.default_country)
@@ -89,7 +89,7 @@ export function liftSuppression(context: Context, call: RecordCall, channel: Cha
   })
 }
 
-/** The address on a channel as the key of a person has it; null for a text that is no address. */
+/** The address on a channel in the format of a person's key. Null for a text that is no address. */
 function addressKey(channel: Channel, address: string, country: string | null): string | null {
   const text = address.trim()
   if (channelTable[channel].key === 'mobile_key') return mobileKey(null, text, country)
@@ -148,7 +148,7 @@ async function readAddressed(
 const purposesOf = ({ consent_types }: Definitions, channel: Channel, id?: number) =>
   consent_types.filter(type => canBeAnswered(type, channel) && (id ?? type.id) === type.id)
 
-/** Stores events in their order, and sets the status of each that changes something. */
+/** Stores events in their order, and sets the status of each event that changes data. */
 async function storeEvents(
   locked: Locked,
   call: RecordCall,
@@ -219,7 +219,7 @@ function storeAddresses({ tx, organization_id }: Locked, addresses: readonly Add
   ]
 }
 
-/** The row of an address. kith keeps only the hash of an address that only erased people had. */
+/** The row of an address. If only erased people had the address, kith keeps its hash alone. */
 function rowOfAddress({ channel, key, hash, people, isErased, after, days }: Address) {
   const suppression = suppressionOf(after, days)
   return {
@@ -283,7 +283,7 @@ function refusalOf({ channel, type, mark, consent_type_id }: AddressedEvent, def
   return { consents: purposes.map(({ id }) => ({ consent_type_id: id, ...answer })) }
 }
 
-/** Stores the answers of an address that no person has. Returns whether any of them is in force now. */
+/** Stores the answers of an address that no person has. Returns whether one of them is now in force. */
 async function refuseForAddress(
   { tx, organization_id }: Locked,
   { channel, key, value, isErased }: Address,

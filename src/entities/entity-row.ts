@@ -30,8 +30,8 @@ export type StoredRow = EntityRow & {
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
 /**
- * The target of a link. Reads leave out the link to a deleted target until the target is restored. `written_id` is the
- * target as it was written, if a merge leads to another person since. Two links of a list may then lead to one person,
+ * The target of a link. Reads leave out the link to a deleted target until the target is restored. If a merge has
+ * changed the target since, `written_id` is the one as it was written. Two links of a list may then lead to one person,
  * and reads leave out the later one.
  */
 export type Target = { id: string; external_id: string | null; is_deleted?: boolean; written_id?: string | null }
@@ -58,8 +58,8 @@ export const writtenIdOf = ({ id, written_id }: Pick<Target, 'id' | 'written_id'
 export const isShown = (targets: readonly Target[]): boolean => targets.some(({ is_deleted }) => !is_deleted)
 
 /**
- * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier is shown by its
- * internal one, as a write may name it.
+ * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier
+ * is shown by its internal one, which a write accepts too.
  */
 export function relationshipValue(
   { cardinality, target_stack_id }: Pick<Attribute, 'cardinality' | 'target_stack_id'>,

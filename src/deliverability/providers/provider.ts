@@ -10,9 +10,9 @@ export type Incoming = { headers: IncomingHttpHeaders; body: Buffer; secret: str
 
 /** A request with a valid signature. */
 export type Signed = {
-  /** Identifies the request, so that kith refuses its repetition. Undefined if the provider signs nothing. */
+  /** Identifies the request, so that kith refuses a repetition. Undefined if the provider signs nothing. */
   token?: string
-  /** When it was signed. */
+  /** The time of the signature. */
   atMs?: number
   /** Confirms the subscription that the request asks for. */
   confirm?: () => Promise<unknown>
@@ -27,16 +27,19 @@ export type Adapter = {
   isOptional?: true
   /** Returns the rule that a secret breaks. Undefined if it breaks none. */
   faultOf?(secret: string): string | undefined
-  /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
+  /**
+   * Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider
+   * signed the request.
+   */
   verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>
   read(content: unknown): Told[]
 }
 
-/** Providers repeat a request for up to a day. Their clocks may be ahead a little. */
+/** Providers repeat a request for up to a day. Their clocks may be slightly ahead. */
 const maxAgeMs = 86_400_000
 const maxAheadMs = 300_000
 
-/** How long tokens are kept: a request is older than that only with an old timestamp. */
+/** How long tokens are kept. An older request also has a timestamp that is too old. */
 export const keptTokensMs = maxAgeMs + maxAheadMs
 
 /**
@@ -68,7 +71,7 @@ export const isSame = (one: string, other: string): boolean =>
 /** Converts seconds since 1970 to milliseconds. Throws a Fault of 401 for a text that is no number. */
 export const secondsToMs = (text: string): number => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : throwUnsigned())
 
-/** A member of what may be an object. */
+/** A member of a value that may be an object. Undefined if it has none. */
 export const member = (value: unknown, ...names: string[]): unknown =>
   names.reduce<unknown>(
     (found, name) =>
@@ -94,7 +97,7 @@ function eventOf(provider: Provider, { type, address, at, reference }: Told, now
   return typeof id === 'string' && id !== '' ? { ...given, reference: storable(id.slice(0, maxReference)) } : given
 }
 
-/** The text without what PostgreSQL does not store in JSON: NUL, and half of a pair of surrogates. */
+/** The text without NUL and unpaired surrogates, which PostgreSQL does not store in JSON. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\u{fffd}')
 
 function timeOf(at: unknown, nowMs: number): string {

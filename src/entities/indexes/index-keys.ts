@@ -30,11 +30,13 @@ export function termOf(type: AttributeType, value: unknown): string | undefined 
   return first.length === value.length ? `s${value}` : `s${first}${hashOf(value)}`
 }
 
-/** Whether a range with this operand has exactly the terms of the values in it. */
+/** Whether the terms in a range with this operand are exactly those of the values in the range. */
 export const isInOrder = (operand: string | number): boolean =>
   typeof operand === 'number' || firstCharacters(operand).length === operand.length
 
-/** Whether the values with this term are equal to each other as JSON. Times with one term may be written differently. */
+/**
+ * Whether the values with this term are equal to each other as JSON. Times with one term may be written differently.
+ */
 export const isOneValue = (term: string): boolean => !term.startsWith('i')
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)
@@ -47,8 +49,8 @@ export const firstCharacters = (text: string, max = prefixCharacters): string =>
 export type Indexed = Pick<Attribute, 'type' | 'cardinality'>
 
 /**
- * The distinct terms of a stored value. An array has the terms of its elements, or none if the attribute has one value: such an array was
- * stored before the attribute was declared, and passes no test of one value.
+ * The distinct terms of a stored value. An array has the terms of its elements, but none if the attribute has one
+ * value. Such an array is older than the declaration, and no condition on one value matches it.
  */
 export function termsOf({ type, cardinality }: Indexed, value: unknown): Set<string> {
   const scalars = Array.isArray(value) && cardinality === 'many' ? value : [value]

@@ -1,6 +1,9 @@
 import { firstCharacters } from './index-keys.ts'
 
-/** The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs instead. */
+/**
+ * The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs
+ * instead of words.
+ */
 const maxWordCharacters = 64
 
 /** Letters that Unicode does not decompose into a base letter and a mark. */
@@ -26,7 +29,10 @@ const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 // copied texts.
 const insideWords = /[\p{M}'’ʼ`´\p{Default_Ignorable_Code_Point}]/gu
 
-/** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
+/**
+ * The text without differences of case, accents and Unicode compatibility. It has no apostrophes either, so that
+ * O'Neill is one word.
+ */
 export const foldText = (text: string): string =>
   text
     .normalize('NFKD')
@@ -62,8 +68,9 @@ export const maxLastDigits = 9
 export const backwards = (digits: string): string => `B${[...digits.slice(-maxLastDigits)].reverse().join('')}`
 
 /**
- * The words of a text that kith stores, folded and in order: its runs of letters and digits. A run of a script without spaces has a word for
- * each pair of neighboring characters and one for its last character, so that a search finds each part of it.
+ * The words of a text that kith stores: its runs of letters and digits, folded and in order. A run of a script without
+ * spaces has a word for each pair of neighboring characters and one for its last character, so that a search finds each
+ * part of it.
  */
 export const wordsOf = (text: string): string[] =>
   runsOf(text).flatMap(run => {
@@ -73,8 +80,9 @@ export const wordsOf = (text: string): string[] =>
   })
 
 /**
- * The words that a search looks up for a text: as {@link wordsOf}, but for a run of a script without spaces only its pairs, or its only
- * character. With `isSparse`, each character is in one pair, except that the last two always are one.
+ * The words that a search looks up for a text. They differ from {@link wordsOf} in scripts without spaces, where a run
+ * has only its pairs, or its only character. With `isSparse`, each character is in one pair, but the last two always
+ * form a pair.
  */
 export const searchedWordsOf = (text: string, { isSparse = false } = {}): string[] =>
   runsOf(text).flatMap(run => {
@@ -102,9 +110,12 @@ const pairsOf = (characters: readonly string[]): string[] =>
 
 const cutWord = (word: string) => firstCharacters(word, maxWordCharacters)
 
-/** The longest word that is also found by what remains without one letter. One wrong letter changes most of its trigrams. */
+/**
+ * The maximum length of a word that is also found by its remainders without one letter. One wrong letter changes most
+ * of its trigrams.
+ */
 const maxShortLetters = 6
-/** The shortest word that has trigrams. A word with one letter less is short. */
+/** The minimum length of a word that has trigrams. Below it, a word is short. */
 const minTrigramLetters = 6
 
 /** Whether other words can be similar to the word. A number that differs in a digit is another number. */
@@ -116,7 +127,10 @@ function remaindersOf(letters: readonly string[]): string[] {
   return [letters, ...letters.map((_, index) => letters.toSpliced(index, 1))].map(rest => `-${rest.join('')}`)
 }
 
-/** The features of a word, which similar words share: its trigrams with the length of the word and their position, and its remainders. */
+/**
+ * The features that a word shares with similar words: its trigrams, with the length of the word and their position, and
+ * its remainders.
+ */
 export function featuresOf(word: string): string[] {
   if (!hasSimilarWords(word)) return []
   const letters = [...word]
@@ -139,7 +153,10 @@ export function featuresOfSimilar(word: string): { trigrams: string[]; remainder
   return { trigrams: [...trigrams], remainders: [...new Set(remaindersOf(letters))] }
 }
 
-/** A typo changes three trigrams of a word, and two swapped letters change four. Two typos change eight. */
+/**
+ * A typo changes three trigrams of a word, and two swapped letters change four. Two typos therefore change at most
+ * eight.
+ */
 const maxChangedTrigrams = 8
 
 /**
@@ -166,8 +183,8 @@ function trigramsOf(letters: readonly string[]): string[] {
 export const maxTypos = (word: string): number => ([...word].length < 6 ? 1 : 2)
 
 /**
- * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next one (the
- * optimal string alignment distance).
+ * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next
+ * one (the optimal string alignment distance).
  */
 export function countTypos(first: string, second: string): number {
   const [from, to] = [[...first], [...second]]

@@ -2,7 +2,8 @@ import { statement } from '../../db/db.ts'
 import { exactTimeText } from '../../db/time-text.ts'
 
 /**
- * A change has a basis if its version is a multiple of this. A past state needs about as many changes, and one per key.
+ * A change has a basis if its version is a multiple of this. A past state reads about this many changes, and one per
+ * key.
  */
 export const basisInterval = 128
 
@@ -15,7 +16,10 @@ const pastChange = `select c.version, c.sequence, c.at, c.operation,
    ) as is_erased
    from changes c`
 
-/** $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to it, and the time of its creation. */
+/**
+ * $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to this version, and the time of its
+ * creation.
+ */
 export const readPastChangeSql = statement(
   'read_past_change',
   `${pastChange}
@@ -128,8 +132,8 @@ export const storeBasesSql = statement(
 )
 
 /**
- * $2: person, $3: version. Returns the answer to each consent type and channel that was in force at this version. Each
- * answer that was not superseded when it came replaced the one before, and so did each answer that a merge took over.
+ * $2: person, $3: version. Returns the answer to each consent type and channel that was in force at this version. An
+ * answer replaces the previous one unless it arrives superseded. So does each answer that a merge took over.
  */
 export const readPastAnswersSql = statement(
   'read_past_answers',

@@ -17,10 +17,10 @@ import {
   readPastTargetsSql,
 } from './past-state-sql.ts'
 
-// The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
-// every field, and each later change the fields that it changed. Every 128th version lists the versions that its state
-// follows from, so kith does not read all of a long log. Only the table of merges tells which person a link to a merged
-// person shows, and which answers a merge took over.
+// The state of an entity at one of its versions follows from the change log alone. Its creation, last restore or
+// unmerge has every field, and each later change has the fields that it changed. Every 128th version lists the versions
+// that its state follows from, so that kith does not read all of a long log. Only the table of merges tells which
+// person a link to a merged person shows, and which answers a merge took over.
 
 /** Runs the statements of one read: a transaction, or a database with the signal of a request. */
 export type Reader = Pick<Transaction, 'query'>
@@ -31,7 +31,9 @@ export type PastChange = {
   sequence: number
   at: string
   operation: Operation
-  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  /**
+   * The person into which this one was merged. Null for another operation, and if the values in the log were erased.
+   */
   merged_into: string | null
   created_at: string
   /** Whether the entity was erased since. */
@@ -43,7 +45,7 @@ export type PastLinks = { attribute: Relationship; ids: string[] }
 
 type Relationship = Attribute & { target_stack_id: number }
 
-/** An entity at a past version. The definitions of that moment are separate, and so are the names of the targets. */
+/** An entity at a past version, without the definitions of that time and without the names of the targets. */
 export type PastState = {
   columns: Omit<Columns, 'version' | 'answers'>
   answers: Answers
@@ -191,11 +193,11 @@ async function targetsOf(
 export type DeletedEntity = Omit<PastState, 'links'> & {
   id: string
   links: ShownLinks[]
-  /** The version of its deletion, or a higher one at which another entity has released its name since. */
+  /** The version of its deletion, or a higher one at which another entity released the name since. */
   version: number
   created_at: string
   /** Whether another entity, which may be a placeholder, has its name. */
   isNameTaken: boolean
-  /** Its values that an erasure before its deletion keeps. */
+  /** The values that had a tombstone before the deletion, and that it keeps. */
   kept?: ReadonlySet<string> | undefined
 }

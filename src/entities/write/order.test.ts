@@ -11,7 +11,7 @@ import { writeArray } from './request-coalescing.ts'
 import { runSet } from './run.ts'
 
 const service = useService()
-/** The random histories of a run. */
+/** The number of random histories per run. */
 const histories = Number(process.env.KITH_TEST_HISTORIES ?? 25)
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
@@ -21,7 +21,7 @@ const names = ['ada', 'bob', 'old', 'gone', 'erased', 'new', 'other']
 /** A write without the internal identifiers that differ between organizations. */
 type Step = Omit<Partial<Write>, 'address' | 'body'> & {
   operation: Write['operation']
-  /** A name, or the place of a person of {@link Start} whose internal identifier the write has. */
+  /** A name, or the index of the person of {@link Start} that the write addresses by internal identifier. */
   to: string | number
   body: EntityBody
 }
@@ -150,7 +150,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.nat({ max: 3 }).map(to => ({ operation: 'restore' as const, to, body: {} })) },
 )
 
-/** All that the organization stores, with places instead of internal identifiers, and without times of the clock. */
+/** All rows of the organization, with indexes in place of internal identifiers, and without clock times. */
 async function readAll({ shop }: Start): Promise<string> {
   const tables: [string, string][] = [
     ['changes', 'sequence, subject, entity_id, operation, version, before, after, actor, request_id, links'],

@@ -81,8 +81,9 @@ export class AtomicRefusal extends Fault {
 }
 
 /**
- * Writes all in one transaction, or none. Throws {@link AtomicRefusal} for the first refused one. The caller gives `nextRefusal` if
- * it has already refused the item after the last one. Then nothing is stored, and the function throws `nextRefusal` if no item is refused.
+ * Runs all writes in one transaction, or none. Throws {@link AtomicRefusal} for the first refused one. The caller gives
+ * `nextRefusal` if it has already refused the item after the last one. Then nothing is stored, and the function throws
+ * `nextRefusal` if no item is refused.
  */
 export async function writeAtomically(
   context: Context,
@@ -100,7 +101,7 @@ export async function writeAtomically(
   return done
 }
 
-/** Writes in a transaction, and leaves it open. Returns the outcome of each write. */
+/** Runs writes in a transaction, and leaves it open. Returns the outcome of each write. */
 export async function writeWithin(
   tx: Transaction,
   definitions: Definitions,
@@ -123,8 +124,8 @@ export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal):
 }
 
 /**
- * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the head, and
- * the writes of the organization need connections too.
+ * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the
+ * head, and the writes of the organization need connections too.
  */
 const maxConcurrentDryRuns = 2
 const dryRuns = perDatabase(() => new FairPool({ share: maxConcurrentDryRuns }))
@@ -133,8 +134,8 @@ const dryRuns = perDatabase(() => new FairPool({ share: maxConcurrentDryRuns }))
 export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
 
 /**
- * Returns the outcomes that writes would have. The transaction stores only what a later write of it depends on, and is
- * rolled back. Throws the error that fails it.
+ * Returns the outcomes that writes would have. The transaction stores only the data that its later writes depend on,
+ * and is rolled back. Throws the error of a failed transaction.
  */
 export async function dryRun(
   context: Context,

@@ -19,11 +19,12 @@ import { storeRound } from './store/store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 
-/** How the transaction goes on: with COMMIT, as the caller decides, or with the ROLLBACK of a dry run. */
+/** The end of the transaction: COMMIT, left to the caller, or the ROLLBACK of a dry run. */
 export type Ending = 'commit' | 'continue' | Previews
 
 /**
- * The outcomes by index, the current definitions, whether anything changed, and how many entities and links were added.
+ * The outcomes by index, the current definitions, whether anything changed, and the numbers of added entities and
+ * links.
  */
 export type Written = {
   outcomes: Map<number, KeyedOutcome>
@@ -33,8 +34,8 @@ export type Written = {
 }
 
 /**
- * A transaction commits after this many rounds, so that it does not hold the head for long. The writes left have no
- * outcome.
+ * A transaction commits after this many rounds, so that it does not hold the head for long. The remaining writes have
+ * no outcome.
  */
 const maxRounds = 64
 
@@ -43,7 +44,7 @@ const portionOf = (writes: readonly IndexedWrite[]) => firstWithin(writes, ({ wr
 /** Items that are being loaded, and the round before which their load was sent. */
 type Portion = { items: Item[]; loading: Promise<Loaded>; since: number }
 
-/** The statements of a transaction that were sent and are not awaited yet. They may fail before they are. */
+/** Statements of a transaction that were sent and are not awaited yet. A statement may fail before it is awaited. */
 class Sent {
   #statements: Promise<unknown>[] = []
 
@@ -62,10 +63,11 @@ class Sent {
 }
 
 /**
- * Writes in their order: lock, then plan, load, decide and store, round by round, and commit. `known` are the definitions that this process
- * knows. A round ends before an item that depends on what has changed since it was loaded ({@link Changed}). The next portion is planned
- * and loaded before a round is stored, so that it is decided meanwhile. With `commit`, COMMIT is pipelined with the last statement, and the
- * transaction ends early if `mayGoOn` says so after a round.
+ * Runs writes in order: lock, then plan, load, decide and store, round by round, and commit. `known` are the
+ * definitions that this process knows. A round ends before an item that depends on a change since it was loaded
+ * ({@link Changed}). The next portion is planned and loaded before a round is stored, so that it is decided meanwhile.
+ * With `commit`, COMMIT is pipelined with the last statement, and the transaction ends early if `mayGoOn` says so after
+ * a round.
  */
 export async function write(
   tx: Transaction,
@@ -88,8 +90,8 @@ export async function write(
   }
   const portions: Portion[] = [{ items: begun.items, loading: Promise.resolve(begun.loaded), since: changed.round }]
   const outcomes: Written['outcomes'] = new Map()
-  // Rounds whose outcomes show an entity. The other rounds report their outcomes at once, so that an import keeps
-  // nothing of them in memory.
+  // Rounds whose outcomes show an entity. The other rounds report their outcomes at once, so that an import does not
+  // keep them in memory.
   const untold: (() => Promise<void>)[] = []
   const added = { entities: 0, links: 0 }
   let [hasChanges, isRefused] = [false, true]
@@ -153,7 +155,7 @@ async function tellRound(
   }
   const reading = readRepresentations(tx, round)
   const keyed = [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
-  // A response that is kept shows its entity, so it waits for the read.
+  // A stored response shows its entity, so it waits for the read.
   const isAwaited = reading !== undefined && keyed.some(({ write }) => write.represent)
   const representations = isAwaited ? await sent.before(reading) : noRepresentations
   if (reading && !isAwaited) sent.add([reading])
@@ -235,8 +237,8 @@ function outcomeOf(
 }
 
 /**
- * Reads the entities that the writes return, as the transaction sees them. A round changes an entity once at most. Undefined if no write
- * returns one.
+ * Reads the entities that the writes return, as the transaction sees them. A round changes an entity at most once.
+ * Undefined if no write returns one.
  */
 function readRepresentations(
   tx: Transaction,

@@ -28,9 +28,9 @@ const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is no
  * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of
  * the last change, $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row,
  * and `read_version` its version. Only an update has `columns`. `attributes` are merged into the stored ones. The lock
- * of the head keeps other writers away, but a trigger, an extension or the move of a shard may have moved a row since
- * it was read, and a statement may find the copy that a shard has left. In these cases the head gets no number, which
- * fails the transaction.
+ * of the head keeps other writers away. Still, a trigger, an extension or the move of a shard may have moved a row
+ * since it was read, or a statement may find the copy that a shard has left. In these cases the head gets no number,
+ * which fails the transaction.
  */
 export const storeChangesSql = statement(
   'store_changes',
@@ -111,8 +111,8 @@ export const appendConsentHistory = copyInto('append_consent_history', 'consent_
 ])
 
 /**
- * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
- * order, so two transactions cannot wait for each other.
+ * Stores the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. All
+ * transactions store the rows in one order, so that they do not deadlock.
  */
 const rememberNames = (names: string): string =>
   `insert into name_versions (organization_id, hash, version)
@@ -121,15 +121,15 @@ const rememberNames = (names: string): string =>
    where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
    on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
 
-/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released that are not in the log. */
+/** $2: [{stack_id, external_id, version}]. Stores versions of released names that are not in the log. */
 export const rememberNamesSql = statement(
   'remember_names',
   rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
 )
 
 /**
- * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process learns of
- * the first one. Runs before it is inserted, in its transaction.
+ * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process
+ * learns of the first one. Runs before it is inserted, in its transaction.
  */
 export const countFirstAliasSql = statement(
   'count_first_alias',
@@ -149,8 +149,8 @@ export const insertAliasesSql = statement(
 )
 
 /**
- * $2: [{stack_id, id, version}]. Remembers the versions at which deleted people release their aliases, which {@link deleteAliasesSql} then
- * deletes.
+ * $2: [{stack_id, id, version}]. Stores the versions at which deleted people release their aliases, which
+ * {@link deleteAliasesSql} then deletes.
  */
 export const rememberAliasesSql = statement(
   'remember_aliases',
@@ -180,7 +180,7 @@ export const insertTombstonesSql = statement(
    on conflict (organization_id, hash) do update set erasure_id = excluded.erasure_id returning erasure_id`,
 )
 
-/** $2: values. A person has them again. */
+/** $2: values that a person has again. */
 export const deleteTombstonesSql = statement(
   'delete_tombstones',
   `delete from tombstones t where t.organization_id = $1 and t.hash in (
