@@ -10,7 +10,7 @@ export const maxPortion: SetSize = { items: 128, bytes: 262_144 }
 /**
  * The maximum size of one transaction of an array or an import, whose time is bounded too. Node and PostgreSQL wait for
  * each COMMIT. With half of this size and half of the time, an import wrote a tenth fewer lines per second on an
- * otherwise idle disk, and two thirds fewer beside other writers.
+ * otherwise idle disk, and lost more beside other writers.
  */
 export const maxStretch: SetSize = { items: 2_048, bytes: 524_288 }
 
