@@ -17,7 +17,7 @@ export const readAccountSql = statement(
 )
 
 /**
- * $2: id, $3: name, $4: the key that similar names share, $5: role, $6: maker, $7: SHA-256 of the code of the
+ * $2: id, $3: name, $4: the key that look-alike names share, $5: role, $6: maker, $7: SHA-256 of the code of the
  * invitation, $8: its lifetime in seconds.
  */
 export const insertAccountSql = statement(
@@ -54,7 +54,7 @@ export const endAccountSessionsSql = statement(
    where organization_id = $1 and account_id = $2 and revoked_at is null and id is distinct from $3`,
 )
 
-/** $2: the key that similar names share. */
+/** $2: the key that look-alike names share. */
 export const readPasswordByNameSql = statement(
   'read_password_by_name',
   'select id, name, password_hash from accounts where organization_id = $1 and name_key = $2 and disabled_at is null',

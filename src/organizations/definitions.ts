@@ -33,7 +33,7 @@ export type Stack = {
   updated_at: string
 }
 
-/** The keys of a stack's attributes: the person of a record, its time, and the numbers to sum up. */
+/** The keys of a stack's attributes: the person of a record, its time, and the numbers to aggregate. */
 export type StackSummary = {
   person: string
   time?: string | null

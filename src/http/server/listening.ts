@@ -17,7 +17,7 @@ const backlog = 4_096
  * response before it reconnects has reconnected.
  */
 const quietMs = 300
-/** The maximum duration of that wait. Some clients keep connecting whatever responses they wait for. */
+/** The maximum duration of that wait. Some clients open connections without waiting for responses. */
 const maxStopMs = 1_500
 const checkIntervalMs = 5
 /** After that, kith accepts the remaining connections, within at most this many event-loop turns. */
