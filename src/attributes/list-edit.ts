@@ -3,11 +3,14 @@ import type { PatternTime } from './pattern.ts'
 import { ruleFault } from './rules.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 
-/** The elements that a write adds to the list of an attribute with many values, and those that it removes. The others stay. */
+/**
+ * The elements that a write adds to the list of an attribute with many values, and those that it removes. The others
+ * stay.
+ */
 export class ListEdit {
   readonly added: readonly unknown[]
   readonly removed: readonly unknown[]
-  /** Whether the list must keep an element. */
+  /** Whether the list must keep at least one element. */
   readonly isRequired: boolean
 
   constructor(added: readonly unknown[], removed: readonly unknown[], isRequired = false) {
@@ -16,7 +19,10 @@ export class ListEdit {
     this.isRequired = isRequired
   }
 
-  /** Returns the list after the edit. Kept elements keep their order. Added ones come last, and those that the list has are ignored. */
+  /**
+   * Returns the list after the edit. Kept elements keep their order. Added elements come last. Elements that the list
+   * already has are not added.
+   */
   applyTo(list: readonly unknown[]): unknown[] {
     const removed = new Set(this.removed.map(keyOf))
     const kept = list.filter(element => !removed.has(keyOf(element)))
@@ -31,14 +37,14 @@ export class ListEdit {
 
 const editKeys = ['$add', '$remove']
 
-/** Whether a value changes single elements of a list, or links: `{"$add": …, "$remove": …}`, or one of both. */
+/** Whether a value edits single elements of a list, or links: `{"$add": …, "$remove": …}` with one or both members. */
 export function isListEdit(value: unknown): value is { $add?: unknown; $remove?: unknown } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const keys = Object.keys(value)
   return keys.length > 0 && keys.every(key => editKeys.includes(key))
 }
 
-/** JSON that is the same text for equal values, whatever the order of their keys. */
+/** Canonical JSON: the same text for equal values, whatever the order of their keys. */
 const keyOf = (value: unknown): string => JSON.stringify(value, sortKeys)
 
 const sortKeys = (_: string, value: unknown) =>

@@ -59,7 +59,7 @@ export async function* csvLinesOf(
   }
 }
 
-/** An exported placeholder is no line: it comes back with the entity that links to it. */
+/** An exported placeholder becomes no line. The entity that links to it creates it again. */
 function lineOf({ line: number, body, refusal }: ImportItem): (Line | RefusedLine)[] {
   if (body !== null) return [{ number, text: Buffer.from(body) }]
   if (!refusal) return []
@@ -80,7 +80,10 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   return columnsOf(names, targets, { ...none, unknownAsAttributes: attributes === 'rest' })
 }
 
-/** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
+/**
+ * The conversion throws an Error with a message about the body. The client receives it as a Fault. Any other error is a
+ * fault of kith and is rethrown.
+ */
 function throwExplained(error: unknown): never {
   if (error instanceof UnknownColumns) {
     const advice = 'Rename or remove such columns, or import them as texts with attributes=rest.'
@@ -100,6 +103,6 @@ const optionTexts = [
   [/Use --offset.*/, 'Write one, such as Z or +01:00'],
 ] as const
 
-/** Names the parameters of the query in place of the options of the command line, which shares the conversion. */
+/** Replaces the options of the command line, which shares the conversion, by the parameters of the query. */
 const nameParameters = (message: string) =>
   optionTexts.reduce((text, [option, parameter]) => text.replace(option, parameter), message)

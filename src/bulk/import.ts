@@ -42,7 +42,7 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 
 const progressMs = 1_000
 
-/** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
+/** Each element of `match` is one or more {@link MatchKind}s, separated by commas. */
 export type ImportQuery = Static<typeof peopleImportQuery>
 
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
@@ -60,7 +60,7 @@ type OutcomeCounts = Record<ImportOutcome, number>
 const importOutcomes = ['created', 'updated', 'unchanged', 'failed'] as const satisfies readonly ImportOutcome[]
 const zeroCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0, failed: 0 }
 
-/** Counts the lines of a set by outcome. `sequence` is a number of the change log up to which it includes them. */
+/** Counts the lines of a set by outcome. The change log up to `sequence` includes all of them. */
 type CountLines = (counts: OutcomeCounts, sequence: number) => void
 
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
@@ -161,7 +161,7 @@ async function* answerLines(
       if (failure) throw findOutcomeUnknown([failure.error]) ?? tooManyRefused ?? failure.error
       if (tooManyRefused) throw tooManyRefused
     }
-    // The import is stored, whether this succeeds or not.
+    // The import is stored, even if this fails.
     await end(counts, newest).catch(() => {})
     yield textOf({
       ...counts,
@@ -169,12 +169,12 @@ async function* answerLines(
       ...(newest > 0 && !call.body.dry_run && { sequence: newest }),
     })
   } catch (error) {
-    // Not awaited: the database that did not confirm a set may not confirm this either.
+    // This is not awaited, because the database that did not confirm a set may not confirm this either.
     end(counts, newest).catch(() => {})
     const { code, message, details, outcome } = call.explain(error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
-    // Not awaited: it may wait for bytes that never arrive.
+    // This is not awaited, because it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
     void Promise.allSettled([writing])
@@ -217,7 +217,7 @@ function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'mat
   })
 }
 
-/** Reads a line at once, but a long one over several turns of the event loop. */
+/** Reads a line synchronously. A long line takes several event-loop turns. */
 function entryOf(
   call: StreamingCall<ImportQuery>,
   target: Write,
@@ -275,7 +275,7 @@ function limitRefused(max: number): (results: readonly LineResult[]) => Fault | 
   }
 }
 
-/** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
+/** Writes one set, counts its lines up to one with an unknown outcome, and returns the results of the counted lines. */
 async function writeSet(call: StreamingCall<ImportQuery>, set: Entry[], count: CountLines): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes: Outcomes = new Map()
@@ -311,7 +311,7 @@ const warned: LineResult = { isWarned: true }
 
 type Outcomes = Map<number, Outcome>
 
-/** Throws an error that concerns a whole set: the set timed out, the database is away, or every write failed. */
+/** Throws an error that concerns a whole set: the set timed out, the database is unavailable, or every write failed. */
 function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   const errors = [...outcomes.values()].flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   if (errors.length === 0) return
@@ -320,7 +320,7 @@ function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   if (unavailable || errors.length === outcomes.size) throw unavailable ?? errors[0]
 }
 
-/** Writes lines in sets, each within its own deadline. Adds their outcomes, also before it throws. */
+/** Writes lines in sets, each with a separate deadline. Adds their outcomes, even if it throws. */
 async function writeWithin(
   { context, limits, body }: Call<ImportQuery>,
   writes: Write[],

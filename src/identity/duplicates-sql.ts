@@ -32,7 +32,7 @@ const merged = (key: 'email' | 'mobile') =>
        and m.${columns[key]} is distinct from e.${columns[key]}
      order by m.${columns[key]} limit $3`
 
-/** The people e with the key k, their own or by a merge: `all`, and the `first` of those who are not in `o.ids`. */
+/** The people e with the key k, as their own or by a merge: `all` of them, and the `first` that are not in `o.ids`. */
 const peopleOf = (key: SharedKey) => {
   const isListed = 'and e.id <> all(o.ids)'
   const own = `select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key`

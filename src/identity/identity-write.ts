@@ -50,7 +50,7 @@ export async function runIdentityWrite(
     const { entities, survivor_id, version, merge_id, ...members } = result
     call.shown.addAll(peopleStackId, [survivor_id, members.merged.id])
     if (!dry_run && !members.completed) {
-      // The merge is stored. If a further set of links fails, the background task goes on.
+      // The merge is stored. If a further set of links fails, the background task continues.
       members.completed = await continueLeading(context, merge_id, { endMs, signal }).catch(() => false)
     }
     const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
@@ -71,8 +71,8 @@ export async function runIdentityWrite(
 const reservedBytes = 3 * 1_048_576
 
 /**
- * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence` the number
- * of the last change, and `moved` are the people whose links now lead to another one.
+ * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence`
+ * the number of the last change, and `moved` are the people whose links now lead to another one.
  */
 export type IdentityResult = {
   sequence: number
@@ -100,13 +100,13 @@ function fromOf({ from, from_id }: MergeBody): Pick<Asked, 'from' | 'path'> {
     : { from: { external_id: from }, path: '/from' }
 }
 
-/** The person whom the path of a request names. */
+/** The person in the path of a request. */
 export function addressOf({ params }: Pick<Call<unknown>, 'params'>): Address {
   const { by, identifier } = personOf(params)
   return { [by]: identifier } as Address
 }
 
-/** Finds the people that addresses lead to, in their order; undefined for an address without a person. */
+/** Finds the people that addresses lead to, in their order. The element of an address without a person is undefined. */
 export async function findPeople(
   { db, organization_id }: Reading,
   addresses: readonly Address[],
@@ -165,7 +165,7 @@ export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call
   )
 }
 
-/** Reads the version and number at which each answer of people was given. Sends no statement if they have none. */
+/** Reads the version and number at which each answer of people was given. Sends no statement without answers. */
 export async function readGivenAt({ tx, organization_id }: Within, people: readonly Answering[]): Promise<GivenAt> {
   const asked = people.flatMap(({ id, answers }) =>
     Object.entries(answers).map(([key, { person_id = id }]) => ({ person_id, key, ...questionOf(key) })),

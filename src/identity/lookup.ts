@@ -15,7 +15,7 @@ import { optionals, Type } from '../values/json-schema.ts'
 import { mobileKey, notANumber } from '../values/phone-numbers.ts'
 import { phoneColumns } from '../values/profile-fields.ts'
 
-/** Body of a look-up: one of email, phone and external identifier. */
+/** Body of a look-up, which names an email, a phone or an external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
   const text = (description: string) => Type.String({ maxLength: profileCharacters, description })
   const description = 'Compared in lower case. Dots and plus signs count.'
@@ -93,7 +93,7 @@ async function readByKey(
   return { rows: [...rows.filter(row => row !== null), ...ids.slice(rows.length)].join('\n'), definitions }
 }
 
-/** A page of at most one person. */
+/** Answers with a page of at most one person. */
 async function readByName(
   { context, signal }: Call<LookupBody>,
   external_id: string,

@@ -25,7 +25,10 @@ export type LinkFill = { attribute_id: number; before: string[]; after: string[]
 
 export type Side = 'survivor' | 'other'
 
-/** The person whose value the survivor gets, by field and by attribute key. The phone has one choice, that of its number. */
+/**
+ * The person whose value the survivor gets, by field and by attribute key. The choice for the number applies to the
+ * whole phone.
+ */
 export type Keep = {
   columns: ReadonlyMap<string, Side>
   attributes: ReadonlyMap<string, Side>
@@ -43,19 +46,19 @@ export type MergePlan = {
     /** The plain values of the survivor that a choice for the other replaced or removed. Absent if there are none. */
     replaced?: Record<string, unknown>
     links: LinkFill[]
-    /** The attributes whose links of the other a choice for the survivor left out. */
+    /** The attributes for which a choice for the survivor left out the links of the other. */
     left?: number[]
   }
-  /** The links of the other that the survivor has now, and the links between the two or that both had, which end. */
+  /** The number of moved links of the other, and of the links between the two or that both had, which end. */
   links: { moved_out: number; dropped: number }
   faults: Detail[]
 }
 
 /** The content of `merges.undo` until the merge is undone. */
 export type Undo = {
-  /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
+  /** The version of the survivor that the merge made. Null if the merge did not change the survivor. */
   into_version: number | null
-  /** The merged person as it was. */
+  /** The merged person before the merge. */
   other: {
     columns: Omit<Columns, 'version' | 'answers'>
     answers: Answers
@@ -72,7 +75,9 @@ export type Undo = {
   answers: TakenAnswer[]
 }
 
-/** The content of `merges.undo` after the merge was undone: the version of the survivor for erasures, and the answers for past states. */
+/**
+ * The content of `merges.undo` after an unmerge: erasures need the version of the survivor, past states the answers.
+ */
 export type EndedUndo = Pick<Undo, 'into_version' | 'answers'>
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */
@@ -128,7 +133,7 @@ export function planMerge(
   return {
     fill: {
       plain,
-      // A plain value that takes the place of links removes them itself.
+      // A plain value that replaces links removes them by itself.
       links: links.changed
         .filter(({ attribute, after }) => after.length > 0 || !plain.has(attribute.key))
         .map(({ attribute, after }) => ({ attribute, targets: after })),
@@ -190,7 +195,7 @@ type LinkChange = { attribute: Attribute; before: readonly Target[]; after: read
 
 type MergedLinks = {
   changed: LinkChange[]
-  /** The keys that the other's links fill. */
+  /** The keys that the links of the other fill. */
   filledKeys: Set<string>
   left: number[]
   count: MergePlan['links']
@@ -256,14 +261,17 @@ const lastShown = (stored: LinkedKey | undefined) => stored?.findLast(({ targets
 
 const countShown = (targets: readonly Target[]) => shownTargets(targets).length
 
-/** The targets that the survivor gets. A link to the survivor itself ends, and one of the other to itself becomes the survivor's. */
+/**
+ * The targets that the survivor gets. A link to the survivor ends. A link of the other to itself becomes a link of the
+ * survivor to itself.
+ */
 function movedTargets({ row }: CurrentState, other: CurrentState, targets: readonly Target[]): Target[] {
   return targets
     .filter(({ id }) => id !== row.id)
     .map(target => (target.id === other.row.id ? { id: row.id, external_id: row.external_id } : target))
 }
 
-/** The links without those to one person, whose attributes are left out if they have no others. */
+/** The links, except those to one person. Attributes without other links are left out. */
 function withoutTarget({ links }: CurrentState, target_id: string): Map<number, readonly Target[]> {
   const kept = new Map<number, readonly Target[]>()
   for (const [attribute_id, targets] of links) {

@@ -14,7 +14,7 @@ const create = async (external_id: string, body: object = { email }): Promise<Na
 const setAside = (...external_ids: string[]) => shop.send('POST', path, { external_ids })
 const namesOf = (people: readonly Named[]) => people.map(({ external_id }) => external_id).join(' ')
 
-/** The groups, each as the names of its people, and the size of each. */
+/** Each group as the names of its people, and its size. */
 async function groups(body: object = {}) {
   const { items } = await shop.ok('POST', '/v1/people/duplicates', body)
   return items.map(({ people, size }: { people: Named[]; size: number }) => [namesOf(people), size])

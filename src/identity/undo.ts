@@ -7,7 +7,7 @@ import type { LinkFill, Undo } from './merge.ts'
 /** A merge that is not undone, with its undo record. */
 export type UndoableMerge = { id: number; merged_id: string; undo: Undo }
 
-/** The fields and attribute keys that were written since a merge, by anything but a merge. */
+/** The fields and attribute keys that were written since a merge, except by merges. */
 export type Written = { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
 
 /** The keys of the attributes whose plain value a merge changed. */
@@ -74,8 +74,8 @@ export function withoutFilled(ids: readonly string[], { before, after }: LinkFil
 type TwoMerges = { later: Undo; earlier: Undo; written: Written; between: readonly UndoableMerge[]; since: Decided }
 
 /**
- * The record of a later merge after an earlier one into the same person is undone: its state before the merge no longer
- * has values of the earlier one. `written` are the values that were written since the earlier one, `remaining` the
+ * The record of a later merge after an earlier merge into the same person is undone: its state before the merge no
+ * longer has values of the earlier one. `written` are the values written since the earlier merge, `remaining` the
  * merges that are not undone.
  */
 export function undoWithout(
@@ -97,7 +97,7 @@ function columnsWithout({ later, earlier, written, between, since }: TwoMerges):
     if (written.fields.has(name) || isDecided(since, name)) continue
     const change = columns[name]
     if (change && change.before === after) columns[name] = { ...change, before }
-    // If both people refused, the refusal now belongs to the later merge: the first, if there are several.
+    // If both people refused, the refusal now belongs to the later merge, or to the first of several later merges.
     const isFirst = !between.some(({ undo }) => isRefusedBy(undo, name))
     if (!change && after === false && isRefusedBy(later, name) && isFirst) columns[name] = { before, after }
   }
@@ -134,14 +134,14 @@ function linksWithout(
     const key = attributeById.get(attribute_id)?.key
     if (changedByLater.has(attribute_id) || key === undefined || written.keys.has(key)) continue
     const others = new Set([...had, ...broughtBy(between, attribute_id)])
-    // A link that both people brought stays as one of the later merge.
+    // A link that both people brought stays as a link of the later merge.
     const stays = new Set(has).difference(others).intersection(new Set(broughtByLater(attribute_id)))
     if (stays.size > 0) links.push({ attribute_id, before: [], after: [...stays] })
   }
   return links
 }
 
-/** The plain values that the later merge replaced, as if the earlier one had not given them. */
+/** The plain values that the later merge replaced, as if the earlier merge had not given them. */
 function replacedWithout({ later, earlier, written, since }: TwoMerges): Record<string, unknown> {
   const replaced = new Map(Object.entries(later.filled.replaced ?? {}))
   for (const key of plainKeys(later).intersection(plainKeys(earlier))) {

@@ -17,10 +17,10 @@ import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery,
 import { countSelected, readSelected } from './selection.ts'
 import { endJobSql, insertJobSql, jobsFollowerName, listJobsSql, listRefusalsSql, readJobSql } from './sql.ts'
 
-/** The change that a job makes to each entity, as it is stored: the checked request, with the rights of its caller. */
+/** The change that a job makes to each entity, as stored: the checked request, with the rights of its caller. */
 export type JobChange = Pick<Write, 'references' | 'erased' | 'handling' | 'mayRead' | 'bytes' | 'boundFrom'> & {
   body: EntityBody
-  /** This and the next two members are only for an erasure. */
+  /** Only an erasure has this member and the next two. */
   reason?: string | undefined
   records?: 'keep' | 'linked' | undefined
   override_hold?: boolean | undefined
@@ -31,7 +31,7 @@ type Target = { stack_id: number; filter: object | null; ids: string[] | null; s
 
 type NewJob = Target & { op: JobOp; change: JobChange; total: number }
 
-/** Begins a job, or previews it in a dry run. Throws a Fault of 400, 403 or 409. */
+/** Starts a job, or previews it in a dry run. Throws a Fault of 400, 403 or 409. */
 export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const { op } = call.body.change
@@ -56,13 +56,13 @@ export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): P
   return { status: 202, data: begun, headers: { Location: `/v1/jobs/${encodeURIComponent(begun.id)}` } }
 }
 
-/** Relative times of the filter count from the beginning of the job. */
+/** Relative times in the filter count from the start of the job. */
 const optionsOf = (call: Call<unknown>, { stack_id, started_at }: Target) => ({
   ...filterOptionsOf(call, stack_id),
   nowMs: Date.parse(started_at),
 })
 
-/** Checks what a change may have, and whether the caller may make it. */
+/** Checks the members of a change, and whether the caller may make it. */
 function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number): JobChange {
   const { op, body: given, reason, records, override_hold } = call.body.change
   const { caller, bytes, boundFrom } = call
@@ -111,7 +111,7 @@ async function begin({ context, caller, request_id, signal }: Call<unknown>, job
 
 const takenMessage = 'Another job or import has this request id. Send another X-Request-Id.'
 
-/** The write of an entity by a job that is no erasure. */
+/** The write of an entity by a job that is not an erasure. */
 export const writeOf = (
   { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
   id: string,
@@ -124,10 +124,7 @@ const maxPreviewMs = 3_000
 const maxPreviewed = 100
 const idsPerPreview = 256
 
-/**
- * Previews a job on the first entities. Each set is tried on the stored data, so two sets do not see each other's
- * changes.
- */
+/** Previews a job on the first entities. Each set runs on the stored data, so no set sees the changes of another. */
 async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPreview> {
   const { context, caller, request_id, signal, limits } = call
   const { stack_id, ids, total } = job
@@ -167,7 +164,7 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
 
 const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
 
-/** Previews an erasure of people. `erased` has the people of earlier sets, and receives those of this one. */
+/** Previews an erasure of people. `erased` contains the people of earlier sets, and receives those of this set. */
 async function previewErasures(
   { context, signal }: Call<unknown>,
   { change }: NewJob,
@@ -198,7 +195,7 @@ async function previewErasures(
 
 export const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')
 
-/** The outcome of a person whom a job erases. */
+/** The outcome for a person that a job erases. */
 export const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
   done: { result, id, external_id: null, version: 0, sequence },
 })
@@ -213,7 +210,7 @@ function toJson({ stack_id, ...row }: JobRow, definitions: Definitions): Job {
   return { ...row, owner: ownerOf(definitions, stack_id), remaining }
 }
 
-/** The job of this id, by default the one of the path, if the caller may write what it writes. */
+/** The job with this id, by default the id of the path. The caller must have the rights to make the job's writes. */
 export async function requireJob(
   { context, params, caller, signal }: Call<unknown>,
   id = params.job_id,
@@ -258,7 +255,7 @@ export async function listRefusals(call: Call<RefusalsQuery>) {
   })
 }
 
-/** Ends a job after the set that is being stored. One that has ended stays as it is. */
+/** Ends a job after the set in progress. A job that has ended does not change. */
 export async function cancelJob(call: Call<unknown>): Promise<Job> {
   const { id } = await requireJob(call)
   const { db, organization_id } = call.context

@@ -19,7 +19,7 @@ export type JobOp = (typeof jobOps)[number]
 export const jobStates = ['running', 'done', 'cancelled', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** A request may name so many entities. More are for a filter. */
+/** The maximum number of entities that a request names. A filter selects more. */
 const maxIds = 10_000
 
 const change = closedObject(

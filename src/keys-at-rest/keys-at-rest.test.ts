@@ -49,7 +49,7 @@ beforeAll(async () => {
 })
 afterAll(() => receiver.close())
 
-/** The rows as a dump has them. */
+/** The rows as a dump contains them. */
 type Dump = {
   signing: { kid: string; private_jwk: unknown }
   ledger: { kid: string; private_jwk: unknown }
@@ -293,7 +293,7 @@ it('a process that has read the master key goes on when its file is away, and do
   const keys = openMasterKeys(config)
   expect(keys.wrappingId()).toBeUndefined()
   await makeKeyFile(join(dataDir, 'master.key'))
-  // A second process that makes one at the same time keeps the first.
+  // A second process that creates the file at the same time keeps the first file.
   const id = keys.wrappingId()
   await makeKeyFile(join(dataDir, 'master.key'))
   expect([keys.wrappingId(), openMasterKeys(config).wrappingId()]).toEqual([id, id])

@@ -51,7 +51,7 @@ const histogram = {
 
 const standby = Type.Object({ up: flag(), lag_seconds: nullable(seconds), lag_bytes: nullable(seconds) })
 
-/** The response of GET /v1/operations/metrics: what the console plots. */
+/** The response of GET /v1/operations/metrics, which the console plots. */
 export const operationsMetrics = Type.Object(
   {
     at: time('When the metrics were read.'),

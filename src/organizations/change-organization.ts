@@ -13,10 +13,10 @@ import type { Operation, Subject } from './logged-changes.ts'
 /** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }
 
-/** The author of changes that the service makes by itself. */
+/** The author of changes that the service makes on its own. */
 export const ownAuthor = (): Author => ({ actor: 'kith', request_id: randomUUID() })
 
-/** The subjects that the change log has besides people and records. */
+/** The subjects of the change log other than people and records. */
 export type DefinitionSubject = Exclude<Subject, 'person' | 'record'>
 
 export const definitionOperations = ['create', 'update', 'delete'] as const satisfies Operation[]
@@ -31,17 +31,17 @@ export type DefinitionDiff = {
 }
 
 /**
- * Receives the effects of a change. `sequence` is the number of the last change of the log that includes it, see
- * `Written` of the route table. `changes` are the entries that a dry run would log.
+ * Receives the effects of a change. The change log up to `sequence` includes the change, see `Written` of the route
+ * table. `changes` are the entries that a dry run would log.
  */
 type Report = { sequence: number; changes?: readonly object[] }
 
 export type ChangeCall = Author & {
   signal?: Signal | undefined
-  /** Stores nothing: the transaction does the same and is rolled back. */
+  /** True for a dry run: the transaction does the same and is rolled back. */
   isDryRun?: boolean
   written?: Report
-  /** The longest wait for the head, in milliseconds. */
+  /** The maximum wait for the head, in milliseconds. */
   lockTimeoutMs?: number
 }
 
@@ -53,8 +53,8 @@ export type Changed<Result> = {
   /** Statements that were sent and store the change. */
   statements?: readonly Promise<unknown>[]
   /**
-   * The entries of the log. Empty: the change is not announced. Undefined: the work has logged it, or the log does not
-   * contain it.
+   * The entries of the log. If empty, the change is not announced. If undefined, the work has logged it, or the log
+   * does not contain it.
    */
   changes?: readonly DefinitionDiff[]
   /** Whether the version of the definitions rises with each entry. */
@@ -66,9 +66,9 @@ export type Changed<Result> = {
 }
 
 /**
- * Changes something of an organization: locks the head, lets `work` decide and store, logs, commits and announces. The
- * head and the definitions that `work` receives stay current until the end. Runs again after a conflict, so `work` must
- * not depend on an earlier run. If `work` throws, this throws the same error and stores nothing.
+ * Changes an organization: locks the head, lets `work` decide and store, logs, commits and announces. The head and the
+ * definitions that `work` receives stay current until the end. After a conflict, `work` runs again, so it must not
+ * depend on an earlier run. If `work` throws, this throws the same error and stores nothing.
  */
 export async function changeOrganization<Result>(
   context: Context,
@@ -97,7 +97,7 @@ export async function changeOrganization<Result>(
       },
       { signal, lockTimeoutMs, readsFirst: true },
     )
-  // A transaction within another one is run again with it.
+  // A nested transaction is retried together with the outer one.
   const { head, changed, result } = await (db.outer ? transact() : retryConflicts(transact, isConflict, signal))
   const { changes } = changed
   if (isDryRun) {

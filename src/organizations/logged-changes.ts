@@ -17,9 +17,7 @@ export type Subject = (typeof subjects)[number]
 const person = ['person'] as const
 const both = ['person', 'record'] as const
 
-/**
- * The operations of changes, each with the name of its event, its meaning, and the subjects that have it, if not all.
- */
+/** The operations of changes, each with the name of its event, its meaning, and its subjects, if not all have it. */
 const operationTable = {
   create: { event: 'created', description: 'It was created.' },
   update: {

@@ -322,7 +322,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     const undeclared = await write({ freinds: edit })
     expect(detailsOf(undeclared)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/freinds' }]])
     expect(undeclared.body.details?.[0]?.message).toContain('Declare one')
-    // Any other value of an undeclared key is plain data.
+    // Any other value of an undeclared key is ordinary data.
     expect((await write({ freinds: { ...edit, n: 1 } })).status).toBe(200)
     for (const [method, path] of [
       ['PUT', '/v1/people/ada'],

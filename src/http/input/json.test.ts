@@ -273,7 +273,7 @@ describe('a large body, which is parsed in pieces,', () => {
       const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`)}}`
       const refused = { refusal: { code: 'invalid_parameter', status: 400, details: [detail] } }
       await expect(parseLarge(around(keys(9_990)))).resolves.toBeDefined()
-      // Nothing is parsed, so it need not be JSON.
+      // kith refuses it without parsing, so it need not be JSON.
       await expect(parseLarge(`${around(keys(10_001))} this is no JSON`)).rejects.toMatchObject(refused)
       await expect(parseLarge(`{"a":[1,{"b":[${'[],'.repeat(10_001)} this is no JSON`)).rejects.toMatchObject({
         refusal: { details: [{ ...detail, path: '/a/1' }] },

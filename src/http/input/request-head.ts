@@ -28,7 +28,7 @@ function withoutAuthority(target: string): string {
 
 const normalizeVersion = (segment: string) => (decodePercent(segment) === '/v1' ? '/v1' : segment)
 
-// Parameters must be ASCII, so none accepts this.
+// Parameters must be ASCII, so no parameter accepts this.
 const malformedSegment = '\u00ff'
 
 const markMalformed = (path: string) =>
@@ -59,12 +59,12 @@ export function clientAddress({ socket, headers }: IncomingMessage, proxies: num
   return chain[Math.min(proxies, chain.length - 1)] ?? ''
 }
 
-/** As Node's server recognizes it. */
+/** The expectation, as Node's server recognizes it. */
 const asksToContinue = /(?:^|\W)100-continue(?:$|\W)/i
 
 /**
- * Throws a Fault of 431 for headers that are too large, and of 400 for a request of another version than HTTP/1.0 and
- * 1.1, for one with several Host headers, for an HTTP/1.1 request without any, and for an unknown Expect header.
+ * Throws a Fault of 431 for headers that are too large, and of 400 for an HTTP version other than 1.0 and 1.1, for
+ * several Host headers, for an HTTP/1.1 request without one, and for an unknown Expect header.
  */
 export function throwIfMalformed(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
@@ -80,8 +80,8 @@ export function throwIfMalformed(
 }
 
 /**
- * Counts the bytes of the lines of the headers, and the Host headers: Node keeps the first of several, and a proxy in
- * front of kith may have used another.
+ * Counts the bytes of the header lines, and the Host headers: Node keeps the first of several, but a proxy in front of
+ * kith may have used another.
  */
 function measureHeaders(rawHeaders: readonly string[]): { hosts: number; bytes: number } {
   let [hosts, bytes] = [0, 0]
@@ -107,11 +107,11 @@ const unknownExpectation = new Fault(
 )
 
 /**
- * Throws a Fault of 414 for a target that is too long, of 415 for an encoding of the body that kith does not read,
- * and of 400 for a body other than JSON lines and CSV on a row that takes them.
+ * Throws a Fault of 414 for a target that is too long, of 415 for an unsupported content encoding, and of 400 for a
+ * body other than JSON lines and CSV on a row that takes these.
  */
 export function throwIfOverLimits({ headers, url = '' }: IncomingMessage, limits: Limits, { line }: Route): void {
-  // A character has at most three bytes, so most URLs need no counting.
+  // A character has at most three bytes, so kith need not count the bytes of most URLs.
   if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
     refuse('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
   if (isOther(headers['content-encoding'], 'identity'))

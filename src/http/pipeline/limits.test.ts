@@ -5,7 +5,7 @@ import { startService, useOwnService } from '../../../test/support/service.ts'
 import { useSharedShop } from '../../../test/support/shop.ts'
 import { type Limits, loadConfig } from '../../process/config.ts'
 
-/** Limits that are small enough to reach, each with its own number. */
+/** Limits that a test can reach, each with a different number. */
 const small = {
   bodyBytes: 3_000,
   batchBytes: 4_000,
@@ -48,7 +48,7 @@ beforeAll(async () => {
   await send('PATCH', '/v1/people/keys', values({ a: 1, b: 2, c: 3 }))
 })
 
-/** Limits with tests of their own (gate.test.ts, fair-pool.test.ts, event-stream.test.ts, json.test.ts). */
+/** Limits that other files test (gate.test.ts, fair-pool.test.ts, event-stream.test.ts, json.test.ts). */
 const testedElsewhere = ['jsonMembers', 'inFlight', 'inFlightBytes', 'answerBytes', 'connections', 'changeStreams']
 
 type Request = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
@@ -69,7 +69,7 @@ const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)
 
 type Row = { at: Request; past: Request; statuses: [number, number]; path?: string }
 
-/** A request at each limit and one past it, with their statuses. The other limits have tests of their own below. */
+/** A request at each limit and one past it, with their statuses. Separate tests below cover the other limits. */
 const table: Partial<Record<keyof Limits, Row>> = {
   bodyBytes: {
     at: create(padded('{"first_name":"x"}', 3_000)),
@@ -164,7 +164,7 @@ const table: Partial<Record<keyof Limits, Row>> = {
   },
 }
 
-/** Everything that the organization has stored, as one text. */
+/** All stored data of the organization, as one text. */
 const stored = async () =>
   JSON.stringify(
     await service.sql('select id, version, attributes from entities where organization_id = $1 order by id', [
@@ -227,7 +227,7 @@ describe('a limit', () => {
       }
       throw new Error('no subject makes a token of this length')
     }
-    // Base64 does not produce every length.
+    // Base64 cannot produce every length.
     const past = await makeToken(small.tokenBytes + 1)
     let at = await makeToken(small.tokenBytes - 2)
     for (let minLength = small.tokenBytes; minLength > small.tokenBytes - 2; minLength--) {
@@ -248,7 +248,7 @@ describe('an early refusal', () => {
   const readRefusal = async (head: string) => {
     const socket = await openSocket(service.address)
     const answer = new Promise<string>(resolve => socket.once('data', data => resolve(String(data))))
-    // The body never comes.
+    // The body is never sent.
     socket.write(`${head}\r\n`)
     const { status, body } = parseResponse(await answer)
     socket.destroy()

@@ -29,8 +29,8 @@ const compressors = {
 }
 
 /**
- * Compresses parts one by one. All of a part is sent before the next one is requested, so that no line is held back and
- * the producer may reuse the buffer. If the producer throws, the compressed stream has no end.
+ * Compresses parts one by one. A part is sent completely before the next one is requested, so that no line is held back
+ * and the producer may reuse the buffer. If the producer throws, the compressed stream has no end.
  */
 export async function* compress(
   parts: AsyncIterable<string | Buffer>,
@@ -38,7 +38,7 @@ export async function* compress(
 ): AsyncGenerator<Buffer, void, undefined> {
   const { create, flush } = compressors[coding]
   const compressor = create()
-  // The callback of the flush has the error, too.
+  // The callback of the flush receives the error, too.
   compressor.on('error', () => {})
   try {
     for await (const part of parts)
@@ -57,13 +57,13 @@ export async function* compress(
   }
 }
 
-/** Responses up to this length are not counted. The maximum number of requests under way holds 64 MiB of them. */
+/** Responses up to this length are not counted. The requests in flight hold at most 64 MiB of them. */
 const maxUncountedCharacters = 64 * 1024
 
 /**
- * Sends the result of a handler. A response in one piece is on its way when this returns. Otherwise the promise settles
- * when all parts are sent. It rejects with an error to be answered, or with the error that ended a response in parts,
- * after closing the connection.
+ * Sends the result of a handler. Returns nothing for a response in one piece, which is sent at once. Otherwise the
+ * promise settles when all parts are sent. It rejects with an error to be answered, or with the error that ended a
+ * response in parts, after closing the connection.
  */
 export function sendResult(
   exchange: Exchange,
@@ -84,7 +84,7 @@ export function sendResult(
     exchange.send(status, result.body, result.contentType)
     return undefined
   }
-  // Memory is taken before headers are set: a refusal has none of them.
+  // Memory is taken before the headers are set, because a refusal has none of them.
   const { release } = result
   if ('pieces' in result && result.pieces.length > 1) {
     releaseWith(exchange, release ?? takeMemoryFor(result.pieces, memory, isWrite))
@@ -106,13 +106,16 @@ export function sendResult(
 }
 
 /**
- * The tag of a body, or that of the version of an entity if the client did not ask, as after a write. The digest of 700 bytes takes 1 µs, and a
- * GET 114 µs.
+ * The tag of a body, or the tag of the entity's version if the client sent none, as after a write. The digest of 700
+ * bytes takes 1 µs, and a GET 114 µs.
  */
 const tagOf = (given: string | undefined, versionTag: string | undefined, body: string): string =>
   given === undefined && versionTag !== undefined ? versionTag : bodyTag(versionTag, body)
 
-/** The lines in the content coding that the client accepts. Without memory for it, they are sent as they are. */
+/**
+ * The lines in the content coding that the client accepts. If there is no memory for compression, they are sent
+ * uncompressed.
+ */
 function compressAsAccepted(exchange: Exchange, lines: AsyncIterable<string | Buffer>, memory: Call['memory']) {
   exchange.varyBy('Accept-Encoding')
   const coding = chooseCoding(exchange.request.headers['accept-encoding'] as string | undefined)
@@ -131,7 +134,7 @@ async function* partsOf(pieces: readonly string[]): AsyncGenerator<Buffer> {
   }
 }
 
-/** Produces the first part before it sends the head, so that an error until then gets an error response. */
+/** Produces the first part before sending the head, so that an error until then gets an error response. */
 async function sendChunked(
   exchange: Exchange,
   { status, headers = {}, parts }: ChunkedResult,
@@ -175,7 +178,7 @@ const unsentResponse = new Fault(
 
 /**
  * Releases memory when the response is over. A response that waits for earlier ones emits no `close` when its
- * connection closes, so this listens to both.
+ * connection closes, so this listens to both events.
  */
 function releaseWith({ request: { socket }, response }: Exchange, release: Release) {
   const finish = () => {

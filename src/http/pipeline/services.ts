@@ -28,6 +28,6 @@ export type Services = {
 /** The services that the rows of the route table need. */
 export type RowServices = Services & {
   responseMemory: FairPool
-  /** The requests whose work is under way. Further requests that the gate has admitted wait for room in it. */
+  /** The requests in progress. Further admitted requests wait until there is room. */
   running: FairPool
 }
