@@ -220,6 +220,14 @@ describe('the scopes', () => {
     expect((await stored()).map(({ url }) => url)).toEqual(Array(8).fill(url))
   })
 
+  it('that read what a webhook told of are needed to send what waits to another URL', async () => {
+    await create({ events: ['record.*'] })
+    const writer = await sendWith('webhooks:write people:read')
+    const patched = await writer('PATCH', '/v1/webhooks/1', { url: `${url}/mine`, events: ['person.*'] })
+    expect(patched.status).toBe(403)
+    expect((await stored())[0]).toMatchObject({ url })
+  })
+
   it('webhooks:read and webhooks:write are needed', async () => {
     await create()
     const reader = await sendWith('webhooks:read')
