@@ -155,7 +155,7 @@ describe('a setting', () => {
     expect(
       problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
     ).not.toContain('hunter2')
-    expect(loadConfig({ AUTH_SECRET: 'xy'.repeat(16) }).authSecret).toHaveLength(32)
+    expect(loadConfig({ AUTH_SECRET: 'x'.repeat(32) }).authSecret).toHaveLength(32)
   })
 
   it('AUTH_SECRET is measured in bytes', () => {
@@ -216,10 +216,6 @@ describe('DATABASE_URL', () => {
       'DATABASE_URL names the file /nowhere/ca.pem, which cannot be read (ENOENT)',
     ])
   })
-})
-
-it.each(['x', ' ', '0', 'ü', '🔑'])('AUTH_SECRET must not consist of %j repeated', character => {
-  expect(problemsOf({ AUTH_SECRET: character.repeat(64) })).toEqual([expect.stringMatching(/^AUTH_SECRET must not /)])
 })
 
 describe('the external issuer', () => {

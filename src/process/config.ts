@@ -262,9 +262,7 @@ function* problemsOfReads(name: string, url: string | undefined): Generator<stri
 }
 
 function* problemsOfSecret({ AUTH_SECRET: secret }: Variables): Generator<string> {
-  if (secret === undefined) return
-  if (Buffer.byteLength(secret) < 32) yield 'AUTH_SECRET must have 32 bytes or more'
-  else if (new Set(secret).size === 1) yield 'AUTH_SECRET must not be one repeated character'
+  if (secret !== undefined && Buffer.byteLength(secret) < 32) yield 'AUTH_SECRET must have 32 bytes or more'
 }
 
 function* problemsOfIssuer(values: Variables): Generator<string> {
