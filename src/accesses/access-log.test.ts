@@ -77,8 +77,11 @@ describe('the access log', () => {
     expect(await readLog(shop, '?subject=other')).toHaveLength(3)
     expect(await readLog(shop, `?to=${first.items[2].at}`)).not.toHaveLength(0)
     expect(await readLog(shop, '?from=2100-01-01T00:00:00Z')).toEqual([])
-    const lines = (await shop.send('GET', '/v1/access-log', undefined, { Accept: 'application/x-ndjson' })).body.data
-    expect(lines).toEqual([...first.items, ...rest.items])
+    const readLines = async (query = '') =>
+      (await shop.send('GET', `/v1/access-log${query}`, undefined, { Accept: 'application/x-ndjson' })).body.data
+    expect(await readLines()).toEqual([...first.items, ...rest.items])
+    expect(await readLines('?limit=3')).toEqual(first.items)
+    expect(await readLines(`?limit=1&cursor=${first.next_cursor}`)).toEqual(rest.items)
   })
 
   it('tells who looked at a person, by its identifiers, with and without the index, and at a record', async () => {
