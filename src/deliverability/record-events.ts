@@ -4,6 +4,7 @@ import { type ConsentBody, canBeAnswered } from '../consents/answers.ts'
 import {
   type AddressEvents,
   type EventMark,
+  isRecorded,
   isSuppressed,
   type Suppression,
   suppressionOf,
@@ -40,6 +41,8 @@ type AddressedEvent = {
   value: string
   type: GivenEvent['type'] | 'lifted'
   mark: EventMark
+  /** Whether the event was sent without a time. That of its mark is the time of the request. */
+  isUndated?: boolean
   consent_type_id?: number | undefined
 }
 
@@ -140,7 +143,8 @@ async function readAddressed(
       ...(provider !== undefined && { provider }),
       ...(reference !== undefined && { reference }),
     }
-    return [{ index, channel, key, value: hashedValue(channel, key), type, mark, consent_type_id }]
+    const isUndated = event.at === undefined
+    return [{ index, channel, key, value: hashedValue(channel, key), type, mark, isUndated, consent_type_id }]
   })
 }
 
@@ -160,10 +164,11 @@ async function storeEvents(
   const addresses = await readStates(locked, events)
   const refusing: { index: number; id: string; body: ConsentBody }[] = []
   for (const event of events) {
-    const { index, type, mark, value } = event
+    const { index, type, mark, isUndated, value } = event
     const address = addresses.get(value)!
     if (type === 'lifted' && !suppressionOf(address.after, address.days)) continue
     if (type !== 'unsubscribe') {
+      if (isUndated && type !== 'lifted' && isRecorded(address.after, type, mark)) continue
       const next = withEvent(address.after, type, mark)
       if (next !== address.after) statuses[index] = 'stored'
       address.after = next
