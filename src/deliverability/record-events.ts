@@ -22,6 +22,7 @@ import type { WriteLimits } from '../entities/write/write.ts'
 import { newWrite } from '../entities/write-request.ts'
 import { type ChangeCall, type Changed, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Shown } from '../route/shown.ts'
 import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import { formats } from '../values/formats.ts'
@@ -59,7 +60,8 @@ type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
   after: AddressEvents
 }
 
-type RecordCall = ChangeCall & { limits: WriteLimits }
+/** `shown` notes who has the addresses that change, for the access log. The request of a provider has no caller to log. */
+type RecordCall = ChangeCall & { limits: WriteLimits; shown?: Shown }
 
 /**
  * Records what mail providers tell of addresses, in one transaction: the state of each address, the consent answers that follow, and a change of
@@ -188,6 +190,8 @@ async function storeEvents(
   )
   for (const { index } of updated) statuses[index] = 'stored'
   const changed = [...addresses.values()].filter(({ before, after }) => before !== after)
+  call.shown?.addAll(peopleStackId, [...refusing.map(({ id }) => id), ...changed.flatMap(({ people }) => people)])
+  for (const { people } of changed) if (people.length === 0) call.shown?.addUnlisted(peopleStackId)
   const statements = storeAddresses(locked, changed)
   const sequence = (await logStates(locked, call, changed, at)) ?? updated.at(-1)?.sequence
   return sequence === undefined ? { statements, changes: [] } : { statements, sequence }
