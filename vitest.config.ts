@@ -23,7 +23,7 @@ export const config = {
     'console/test/**/*.test.ts',
     'bench/*.test.ts',
   ],
-  // They have commands of their own: npm run test:faults, test:cluster and test:packed.
+  // These tests have commands of their own: npm run test:faults, test:cluster and test:packed.
   exclude: ['**/node_modules/**', 'test/faults/**', 'test/cluster/**', 'test/packed/**', ...systemTests],
   globalSetup: ['test/support/temporary-files.ts', 'test/support/postgres.ts'],
   pool: 'forks',

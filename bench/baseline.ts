@@ -4,8 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /**
- * The CPU of the rows of a revision, in microseconds for each request, and how fast the machine was then: the microseconds of a fixed
- * piece of work. The same machine is up to four times slower at times, so the figures count in proportion to that.
+ * The CPU of the rows of a revision, in microseconds for each request, and the speed of the machine at that time: the
+ * microseconds of a fixed piece of work. The same machine is up to four times slower at times, so the figures are
+ * scaled by its speed.
  */
 export type Baseline = { revision: string; speed: number; rows: Record<string, number> }
 
@@ -19,7 +20,7 @@ export function writeBaseline(baseline: Baseline): void {
   writeFileSync(path, `${JSON.stringify([...others, baseline], null, 2)}\n`)
 }
 
-/** What a row took at the revision, on a machine of this speed. Undefined if the revision does not have the row. */
+/** The CPU of a row at the revision, scaled to this speed of the machine. Undefined if the revision has no such row. */
 export function limitOf({ rows, speed: then }: Baseline, name: string, speed: number): number | undefined {
   const us = rows[name]
   return us === undefined ? undefined : (us * speed) / then

@@ -20,8 +20,8 @@ const script = fileURLToPath(new URL('requests.lua', import.meta.url))
 type Closed = { folder: string; next: () => BenchRequest; connections: number; seconds: number; maxRate: number }
 
 /**
- * Sends requests over so many connections, each as soon as its connection is free. `around` runs the load without its preparation. Throws if a
- * response is no success.
+ * Sends requests over this number of connections, each as soon as its connection is free. `around` runs the load
+ * without its preparation. Throws if a response is no success.
  */
 export async function loadClosed<T = Load>(
   target: Target,
@@ -80,7 +80,7 @@ export async function loadAtRate(
   })
 }
 
-/** Sends so many requests over so many connections. */
+/** Sends this number of requests over several connections. */
 export async function loadCounted(
   target: Target,
   { next, count, connections }: { next: () => BenchRequest; count: number; connections: number },

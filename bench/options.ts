@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type Row, rows } from './rows.ts'
 
-/** What a run measures, and for how long. */
+/** The rows that a run measures, the size of its data, and the times of its phases. */
 export type Options = {
   people: number
   rounds: number

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 /** The service and PostgreSQL, by the process ids of their main processes. */
 export type MeasuredProcesses = { service: { pid: number }; postgres: { pid: number } }
 
-/** What a load used: microseconds of CPU of the processes and of their children, and the service's peak of memory. */
+/** The resources that a load used: microseconds of CPU, with those of children, and the service's peak of memory. */
 export type Usage = { nodeUs: number; postgresUs: number; peakMb: number }
 
 /** The kernel counts CPU in ticks of this length. */

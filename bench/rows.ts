@@ -57,7 +57,7 @@ async function addPeople(side: Side, count: number): Promise<string[]> {
 const newLines = (side: Side, count: number) =>
   Array.from({ length: count }, (_, n) => formatLine(side.uniqueName(), n))
 
-/** Work that asks one request for each of so many new people, over so many connections. */
+/** Work that sends one request for each of several new people, over several connections. */
 const onNewPeople =
   (count: number, connections: number, request: (name: string, side: Side) => BenchRequest) => async (side: Side) => {
     const names = await addPeople(side, count)

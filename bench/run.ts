@@ -14,7 +14,7 @@ import { addCheckout, checkout, readCommit, Side } from './side.ts'
 export type Figures = {
   rate: number
   p50Ms: number
-  /** Of requests that are sent at half the rate of the row. */
+  /** The requests are sent at half the rate of the row. */
   p99Ms: number
   aloneP50Ms: number
   aloneP99Ms: number
@@ -195,7 +195,7 @@ async function measureBeside(
     while (!isOver) await work()
   }
   const repeating = repeat()
-  // It is awaited at the end, perhaps after it fails.
+  // The repeated work is awaited at the end, perhaps after it fails.
   repeating.catch(() => {})
   const load = await loadAtRate(side, { next, perSecond: rateBeside, seconds }).finally(() => {
     isOver = true

@@ -141,7 +141,7 @@ export async function addCheckout(folder: string, commit: string, acquire: Clean
   await acquire(
     () => git('worktree', 'add', '--detach', folder, commit),
     async () => {
-      // It may be a link to the packages of this checkout. The removal must not follow it.
+      // The folder may be a link to the packages of this checkout. The removal must not follow it.
       await unlink(join(folder, 'node_modules')).catch(() => {})
       await git('worktree', 'remove', '--force', folder)
     },

@@ -64,7 +64,7 @@ function writeOf(operation: 'create' | 'patch', external_id: string, body: Write
   }
 }
 
-/** What one write of each kind does to the person with a number. */
+/** The write of each kind for the person with a number. */
 const kinds: Record<string, (person: number) => Write> = {
   create: person => writeOf('create', `p${person}`, { ...fields(), attribute_values: attribute_values() }),
   patch: person => writeOf('patch', `p${person}`, { ...fields(), attribute_values: attribute_values() }),

@@ -84,7 +84,7 @@ export function clientCommand(environment: NodeJS.ProcessEnv) {
   return clients
 }
 
-/** No organization has so many clients. */
+/** No organization has more clients than this. */
 const maxListed = 1_000_000
 
 const columns = [...['client_id', 'name'], wordsColumn('scopes'), ...['role', 'created_at', 'revoked_at']]

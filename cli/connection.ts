@@ -170,8 +170,8 @@ type TokenOptions = {
 }
 
 /**
- * Creates a token for somebody else, which the list of tokens has. Throws if the organization or a scope does not exist, or if another
- * caller has the name.
+ * Creates a token for another caller, which the list of tokens has. Throws if the organization or a scope does not
+ * exist, or if another caller has the name.
  */
 export async function makeTokenForOthers(session: Session, options: TokenOptions): Promise<string> {
   const { db } = session

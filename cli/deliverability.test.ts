@@ -159,7 +159,7 @@ describe('kith deliverability export', () => {
     return other
   }
 
-  /** What holds for addresses of the people and of those who come later. */
+  /** Reads whether the people may be written to, and the states of their addresses. */
   async function statesOf({ ok, client }: Shop, names: string[]) {
     const { items } = await ok('POST', '/v1/people/contactable', {
       external_ids: names,

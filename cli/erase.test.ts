@@ -149,7 +149,7 @@ describe('kith erasures', () => {
     expect((await organization.client.people.get('bob')).email).toBe('bob@example.com')
     expect((await onDatabase('erasures', 'apply', file, '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
 
-    // Somebody brings the email back past the API.
+    // Another program brings the email back past the API.
     await service.sql(
       `update entities set email = 'ada@example.com', email_key = 'ada@example.com' where organization_id = $1`,
       [organization_id],

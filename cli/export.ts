@@ -104,7 +104,7 @@ async function transfer(job: Job): Promise<Error | null> {
     if (output.resumePoint.bytes === 0) await output.write(`${options.byteOrderMark ? '\ufeff' : ''}${shape.header}`)
     else
       progressLine.print(
-        `Resuming after ${formatCount(output.resumePoint.lines)} entities; later entities have the state of a later moment.`,
+        `Resuming after ${countEntities(output.resumePoint.lines)}; later entities have the state of a later moment.`,
       )
     const { signal } = interrupt
     await exportAll<Entity>({
@@ -118,7 +118,7 @@ async function transfer(job: Job): Promise<Error | null> {
       state,
       failed: error =>
         retries.wait(error, state.count, interrupt, pauseMs => {
-          const retry = `Resuming after ${formatCount(state.count)} entities in ${(pauseMs / 1_000).toFixed(1)} s`
+          const retry = `Resuming after ${countEntities(state.count)} in ${(pauseMs / 1_000).toFixed(1)} s`
           progressLine.print(`${errorMessage(error)} ${retry}; later entities have the state of a later moment.`)
         }),
     })
@@ -155,9 +155,11 @@ function createTotal({ client, owner, output, state, options }: Job) {
   }
 }
 
+const countEntities = (count: number) => `${formatCount(count)} ${count === 1 ? 'entity' : 'entities'}`
+
 function report({ name, output, state }: Job, error: Error | null, seconds: number): Result {
   const count = output.resumePoint.lines + state.count
-  const summary = `${formatCount(state.count)} entities in ${formatDuration(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
+  const summary = `${countEntities(state.count)} in ${formatDuration(seconds)}${name === undefined ? '' : `, ${error ? output.partName : name}`}`
   const option = name === undefined ? `--after-id ${state.after}` : '--resume'
   const message = error && errorMessage(error)
   const canResume = state.count > 0 || output.resumePoint.lines > 0

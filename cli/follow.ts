@@ -107,7 +107,7 @@ async function printAndKeep(changes: ChangeStream, path: string, stopping: Abort
   process.on('exit', saveAtExit)
   try {
     await print(changes, ({ sequence }) => state.save({ log_id: changes.logId!, after: sequence }))
-    // It may be past changes that did not match.
+    // The last number may be past changes that did not match.
     if (changes.logId !== undefined) state.save({ log_id: changes.logId, after: changes.last })
   } finally {
     process.off('exit', saveAtExit)

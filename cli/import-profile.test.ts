@@ -48,7 +48,7 @@ const history = () =>
     [organization.id],
   )
 
-/** What suppresses an address, such as `ada@example.com hard_bounce 2024-05-02T12:00:00.000Z klaviyo`. */
+/** Reads the events of all addresses, such as `ada@example.com hard_bounce 2024-05-02T12:00:00.000Z klaviyo`. */
 async function suppressions() {
   // The tests have times of years ago.
   const events = await organization.client.deliverability.events()

@@ -79,7 +79,7 @@ async function createProgram(environment: NodeJS.ProcessEnv, names: string[]): P
     'kith',
     'A self-hosted contact and record data service. Settings come from the environment; see docs/configuration.md.',
   ).examples('token --org default --scope "people:read people:write"')
-  // Of a command that has both, such as token, an option behind a subcommand is that of the subcommand.
+  // If a command and its subcommand have the same option, as in token, the option after the subcommand belongs to it.
   program.command.version(version, '-V, --version', 'Print the version.').enablePositionalOptions()
   for (const name of names) program.adopt((await commands[name]!())(environment))
   program.command.addCommand(completeCommand(program).command, { hidden: true })

@@ -14,7 +14,7 @@ import { sealLedgers } from '../test/support/ledger.ts'
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, serveOn, start } = ground
 
-/** Fills a database with so many changes that copying them takes a while. */
+/** Fills a database with so many changes that to copy them takes a while. */
 async function fillLargeDatabase(url: string): Promise<void> {
   await query(url, `insert into organizations (key) values ('default')`)
   await query(

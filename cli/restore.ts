@@ -144,7 +144,7 @@ export async function restoreFile(
 
 type Outcome = { ran: string[]; lostKey: string | undefined; keepsLogId: boolean }
 
-/** What the operator should know of the restored data. */
+/** The notes for the operator about the restored data. */
 function notesOf(config: Config, { ran, lostKey, keepsLogId }: Outcome): string[] {
   const keyFile = keyFilePath(config) ?? 'the file of KITH_MASTER_KEY_FILE'
   return [
@@ -233,7 +233,7 @@ async function findMissingKey(url: string, masterKeys: MasterKeys): Promise<stri
   return findLostKey(db).finally(() => db.close())
 }
 
-/** What a restore has loaded. `notes` are what the operator has to do next. */
+/** The result of a restore. `notes` tell the operator what to do next. */
 export type Restored = { file: string; backup: Backup; loaded: Loaded; notes: string[]; seconds: number }
 
 function resultOf({ file, backup: { header }, loaded, notes, seconds }: Restored, options: RestoreOptions): Result {

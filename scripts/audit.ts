@@ -10,7 +10,7 @@ import { join } from 'node:path'
 /** A finding that is accepted until a date. The `id` is that of the advisory (GHSA-…), or `name@version` of a package without a valid signature. */
 type Exception = { id: string; reason: string; until: string }
 type Finding = { id: string; text: string }
-/** What npm found, or why the registry did not answer. */
+/** The findings of npm, or the reason why the registry did not answer. */
 type Answer = { findings: Finding[] } | { silence: string }
 
 type Advisory = { name: string; title: string; url: string; severity: string; range: string }

@@ -16,7 +16,7 @@ it.each([
   'The set fails. Who waits is told.',
   'Of a set only the first is sent.',
   'Every write, be it of one or of many, is a set.',
-])('warns of the comment "%s"', comment => {
+])('refuses the comment "%s"', comment => {
   expect(checkProse([source(`// ${comment}\n`)])).toHaveLength(1)
 })
 

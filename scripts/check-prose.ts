@@ -1,4 +1,4 @@
-import { lineOf, readSources, type Source, type Violation, warn } from './source.ts'
+import { lineOf, readSources, report, type Source, type Violation } from './source.ts'
 
 /** Patterns of sentences that are hard to read: the subject is a relative clause or comes late. */
 const riddles = [
@@ -32,7 +32,7 @@ export function checkProse(sources: Source[]): Violation[] {
     .map(({ path, line }) => ({
       path,
       line,
-      message: 'the subject comes first and is a named thing (STYLE.md, Prose)',
+      message: 'a sentence does not begin with its subject, a named thing (STYLE.md, Prose)',
     }))
 }
 
@@ -41,5 +41,5 @@ if (import.meta.main) {
   const found = checkProse(sources)
   if (process.argv.includes('--report'))
     console.log(`comments: ${sources.flatMap(commentsOf).length}, ${found.length} of them hard to read`)
-  warn(found)
+  report(found)
 }

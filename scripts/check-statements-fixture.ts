@@ -27,7 +27,7 @@ export const nullable = {
   either: statement('either', `select nick as value from sheep where nick > 'a' or id = 1`),
 }
 
-/** Statements with a column that is not null, although it comes from one that may be, or that the check cannot tell of. */
+/** Statements with a column that is never null, although it comes from a nullable one or the check cannot decide. */
 export const certain = {
   tested: statement('tested', 'select nick as value from sheep where id = 1 and nick is not null'),
   compared: statement('compared', `select nick as value from sheep where nick > 'a'`),

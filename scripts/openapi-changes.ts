@@ -1,4 +1,4 @@
-// What of the OpenAPI document of a release a client may rely on, and a later document no longer has.
+// Finds parts of a release's OpenAPI document that a client may rely on and that a later document no longer has.
 
 type Schema = { [keyword: string]: unknown }
 type Document = { paths: Record<string, Record<string, Operation>>; components: Record<string, Record<string, Schema>> }

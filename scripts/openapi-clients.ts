@@ -70,7 +70,7 @@ function generateWithOpenApiGenerator(language: string): void {
     '--global-property',
     parts,
   ]
-  // It warns that OpenAPI 3.1 is new to it, and of examples that it does not use.
+  // The generator warns that OpenAPI 3.1 is new to it, and of examples that it does not use.
   run('java', ['-jar', jar, ...options], { allowsWarnings: true })
 }
 

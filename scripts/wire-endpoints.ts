@@ -5,7 +5,7 @@ import { loadConfig } from '../src/process/config.ts'
 import { type ParameterKind, type Repetition, type Route, repetitionOf } from '../src/route/route.ts'
 import { Type } from '../src/values/json-schema.ts'
 
-/** What the generators read of a JSON Schema. */
+/** The keywords of a JSON Schema that the generators read. */
 export type JsonSchema = {
   title?: string
   type?: string

@@ -42,7 +42,7 @@ beforeAll(async () => {
   ;({ url, token } = JSON.parse(line))
 }, 300_000)
 
-/** Texts have at most so many characters. */
+/** Texts have at most this many characters. */
 function addRule() {
   copy.edit(
     'src/values/attribute-rules.ts',

@@ -4,8 +4,8 @@ import { readsBackEqual } from '../src/values/scalars.ts'
 import { parsedJson } from './parsed-json.ts'
 
 /**
- * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`, or null where clocks are put forward over
- * that time. Of a time that clocks show twice, the first counts.
+ * Returns the offset of a time zone at a local time `YYYY-MM-DDTHH:MM:SS`, such as `+01:00`. Returns null for a time
+ * that clocks skip, and the first of two offsets for a time that clocks show twice.
  */
 export type OffsetOf = (localTime: string) => string | null
 
@@ -152,7 +152,7 @@ function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | nul
 
 const unorderedDate = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/
 
-/** The order of a cell's date; null if it needs none, and `mixed` if it does not tell. */
+/** The order of a cell's date; null if it needs none, and `mixed` if the cell does not show it. */
 export function dateOrderOf(cell: string): DateOrder | 'mixed' | null {
   const [, first, second] = unorderedDate.exec(cell.split(/[ T]/, 1)[0]!) ?? []
   if (!first || first.padStart(2, '0') === second!.padStart(2, '0')) return null

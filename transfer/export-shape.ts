@@ -12,9 +12,9 @@ const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'cre
 /** How CSV is written. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */
 export type CsvLook = {
   escapesFormulas?: boolean
-  /** What parts the cells. A comma by default. */
+  /** The separator of cells. The default is a comma. */
   delimiter?: string
-  /** What parts the decimals of a number. A point by default. */
+  /** The decimal mark of numbers. The default is a point. */
   decimal?: string
   /** The header of a column. By default its name, which an import knows. */
   headerOf?: (name: string) => string
@@ -98,7 +98,7 @@ function consentColumns({ consent_types }: Definitions): Column[] {
       { name, cellOf: entity => answerOf(entity)?.state ?? null },
       {
         name: `${name}.collected_at`,
-        // Nobody knows the time of an undated answer, so another import reads it as undated again.
+        // An undated answer has an unknown time. Its cell is empty, so an import reads it as undated again.
         cellOf: entity => (answerOf(entity)?.undated ? null : (answerOf(entity)?.answered_at ?? null)),
       },
       { name: `${name}.method`, cellOf: entity => answerOf(entity)?.method ?? null },

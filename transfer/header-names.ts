@@ -2,8 +2,9 @@ import type { ProfileField } from '../client/index.ts'
 import type { Target } from './target.ts'
 
 /**
- * What files call the fields, in the languages of the console and in French and Spanish, without accents, spaces and signs. Of two columns of a
- * file, the one with the earlier name is the field: a mobile number before a telephone number.
+ * The usual names of the fields in files, in the languages of the console and in French and Spanish, without accents,
+ * spaces and signs. If two columns of a file match, the one with the earlier name is the field: a mobile number before
+ * a telephone number.
  */
 const usualNames: Partial<Record<ProfileField | 'external_id', string>> = {
   external_id:
@@ -29,7 +30,7 @@ const usualNames: Partial<Record<ProfileField | 'external_id', string>> = {
   push_notification_consent: 'pushmitteilungen pushnotifications notifichepush',
 }
 
-/** A name without what people write in different ways: letter case, accents, spaces and signs. */
+/** A name in lower case without accents, spaces and signs, which files write in different ways. */
 export const plainName = (name: string): string =>
   name
     .toLowerCase()
@@ -37,7 +38,7 @@ export const plainName = (name: string): string =>
     .normalize('NFD')
     .replace(/[^\p{L}\p{N}]/gu, '')
 
-/** The names of a target, in plain form: its key, and what people call it. */
+/** The names of a target, in plain form: its key and its title. */
 function plainNamesOf(field: string, target: Exclude<Target, { to: 'nothing' }>): string[] {
   if (target.to === 'attribute') return [field, target.label].map(plainName)
   if (target.to !== 'consent') return [plainName(field)]

@@ -79,7 +79,7 @@ export async function importAll(job: ImportJob): Promise<void> {
   }
 }
 
-/** A refusal of the whole request comes before any line is read. After a broken connection, nobody knows. */
+/** A refusal of the whole request comes before any line is read. After a broken connection, the outcome is unknown. */
 const mayBeStored = (error: unknown) =>
   error instanceof KithImportError ||
   !(error instanceof KithError || (error instanceof KithConnectionError && !error.wasSent))

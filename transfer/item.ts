@@ -12,7 +12,7 @@ export type ImportItem = {
   refusal?: Refusal
   /** The line comes from a file of refused lines, and has its reason. */
   isRefused?: boolean
-  /** The line recognizes nobody by email or phone, because too many lines share its own. */
+  /** The line recognizes no person by email or phone, because too many lines share its own. */
   recognizesNobody?: boolean
   /** The answers that a profile read from the record. */
   answers?: ReadAnswers

@@ -84,7 +84,7 @@ export type Entry = {
   consent_type_id: number
   channel: Channel
   state: boolean
-  /** Absent from a grant whose time the export does not tell. */
+  /** Absent from a grant without a time in the export. */
   collected_at?: string
   method: Method
   source: string
@@ -130,7 +130,7 @@ export function readAnswers(
     const entry = faults.attempt(answer.rule.column.name, () => entryOf(answer, cell, reference, options))
     return entry ? [entry] : []
   })
-  // Several words of a record can tell of one event.
+  // Several words of a record can report the same event.
   const events = new Map<string, AddressEvent>()
   for (const { rule, words } of read)
     for (const { channel, outcome } of words) {
@@ -212,8 +212,8 @@ function entryOf(
   const { product, parse } = options
   const evidence = state ? rule.grant : rule.refusal
   const times = timesOf(evidence.time, cell, parse)
-  // Of the times of columns with the same name, a grant takes the first and a refusal the last, so that their order does not matter.
-  // A grant without a time may be older than any refusal that kith has, so it gets none.
+  // If columns with the same name have several times, a grant takes the first and a refusal the last. The order of the
+  // columns does not matter. A grant without a time may be older than any refusal that kith has, so it gets none.
   const collected_at = state ? times[0] : timeOfRefusal(rule, cell, options)
   const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
   const ip = firstValue(evidence.ip, cell)?.text

@@ -4,9 +4,10 @@ import { type ImportItem, type RefusedItem, reasonColumn, reasonOf } from './ite
 import { withReason } from './ndjson.ts'
 
 /**
- * A file of refused lines: each as it was, after its reason. An import with the same options reads the file when it was corrected. It is written
- * in UTF-8 whatever the encoding of the first file: CSV begins with the byte order mark, and JSON with the reason, which outweigh another
- * encoding. `head` is null for a file of JSON lines. `isFirst` puts the mark and the header of CSV before them.
+ * A file of refused lines: each as it was, after its reason. An import with the same options reads the corrected file.
+ * The file is in UTF-8, also if the first one was not. CSV begins with the byte order mark, and JSON with the reason,
+ * which outweigh another encoding. `head` is null for a file of JSON lines. `isFirst` puts the mark and the header of
+ * CSV before them.
  */
 export function refusedText(items: RefusedItem[], head: CsvHead | null, isFirst: boolean): Uint8Array<ArrayBuffer>[] {
   const row = (cells: string[]) => bytesOf(stringify([cells], { delimiter: head!.delimiter }))

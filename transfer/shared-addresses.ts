@@ -2,7 +2,7 @@ import type { MatchKind } from '../client/index.ts'
 import type { ImportItem } from './item.ts'
 import { parsedJson } from './parsed-json.ts'
 
-/** An address that more lines of a file have is a placeholder, such as `info@example.com`, or that of a family: it tells nobody apart. */
+/** An address in more lines is a placeholder, such as `info@example.com`, or a family's. It identifies no person. */
 export const maxLinesOfAddress = 10
 
 /** The keys that are kept in memory. The further ones of a longer file are not counted. */
@@ -10,11 +10,11 @@ const maxKeys = 8_000_000
 
 type Key = { kind: MatchKind; key: string }
 
-/** What a line recognizes its person by, as the service compares it, but for notations of phones. */
+/** The keys by which a line recognizes its person, as the service compares them, but for notations of phones. */
 function keysOf({ body }: ImportItem, match: readonly MatchKind[]): Key[] {
   const fields = (parsedJson(body ?? '') ?? {}) as Record<string, unknown>
   const { external_id, email, mobile_prefix, mobile_number, match: own } = fields
-  // A line can say itself what its person is recognized by.
+  // A line with a `match` of its own keeps it.
   if (own !== undefined) return []
   const texts: Record<MatchKind, unknown> = {
     external_id,
@@ -33,7 +33,7 @@ function phoneOf(prefix: unknown, number: string): string {
   return (isWhole ? digits(number) : digits(prefix) + digits(number)).replace(/^(?:\+|00)/, '')
 }
 
-/** Counts the lines of each address, and says of a line which of its addresses too many lines share. */
+/** Counts the lines of each address, so that a line is not matched by an address that too many lines share. */
 export class SharedAddresses {
   readonly #match: readonly MatchKind[]
   readonly #lines = new Map<string, number>()
@@ -57,7 +57,10 @@ export class SharedAddresses {
     }
   }
 
-  /** The item, which recognizes its person by its other values if too many lines share one of its addresses, and else by `external_id` alone. */
+  /**
+   * Returns the item. If too many lines share one of its addresses, it recognizes its person by its other values, or
+   * without any by `external_id` alone.
+   */
   spare(item: ImportItem): ImportItem {
     const keys = keysOf(item, this.#match)
     const kept = keys.filter(({ key }) => (this.#lines.get(key) ?? 0) <= maxLinesOfAddress)

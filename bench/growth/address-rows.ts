@@ -28,7 +28,7 @@ const bounceOf = (address: string, atMs: number) => ({
   at: new Date(atMs).toISOString(),
 })
 
-/** Gives an organization answers and events of as many addresses as nobody has. Requests would take an hour. */
+/** Gives an organization answers and events of addresses that no person has. Requests would take an hour. */
 async function addAddresses(side: Side, count: number): Promise<void> {
   const id = side.organizationId
   const statements = [

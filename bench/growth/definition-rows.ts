@@ -16,7 +16,7 @@ async function declareAttributes(side: Side, count: number) {
 
 const perLine = 250
 
-/** Gives each person so many values, which no attribute declares. */
+/** Gives each person this number of values, which no attribute declares. */
 async function addValues(side: Side, count: number) {
   const values = Array.from({ length: count }, (_, n) => [`k${n}`, `value ${(n * 7_919) % 10_007}`])
   for (let first = 0; first < count; first += perLine) {

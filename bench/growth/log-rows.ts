@@ -54,7 +54,7 @@ function feedRow(name: string, title: string, filter: string): GrowthRow {
 
 const versions = { few: 10, many: 10_000 }
 
-/** Gives a person so many versions. */
+/** Gives a person this number of versions. */
 async function addVersions(side: Side, person: string, count: number): Promise<void> {
   for (let first = 0; first < count; first += 500) {
     const operations = Array.from({ length: Math.min(500, count - first) }, (_, index) => ({

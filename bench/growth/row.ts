@@ -8,11 +8,11 @@ export type SizedWork = {
   work: () => Promise<number>
 }
 
-/** A row of the benchmark of growth: the same request where there is little, and where there is much. */
+/** A row of the benchmark of growth: the same request on little data and on much. */
 export type GrowthRow = {
   name: string
   title: string
-  /** What the figures of the large size should be, in the words of the table. */
+  /** The target for the large size, as the table shows it, such as `30 ms` or `1.3 ×`. */
   wanted: string
   /** Makes the data of both sizes, outside of the measurement. `openSide` starts another service on a database of its own. */
   prepare(side: Side, openSide: (name: string) => Promise<Side>): Promise<{ small: SizedWork; large: SizedWork }>

@@ -159,7 +159,7 @@ function eventColumnsOf(
 
 const listOf = (columns: string[]) => `The columns are ${columns.join(', ')}.`
 
-/** What providers call the types. */
+/** The names that providers use for the types, in the form of `inOne`. */
 const typeNames = {
   hard_bounce: ['hardbounce', 'bounce', 'bounced', 'cleaned', 'invalidemail'],
   soft_bounce: ['softbounce'],
@@ -171,7 +171,7 @@ const typeByName = new Map(
   Object.entries(typeNames).flatMap(([type, all]) => all.map((name): [string, string] => [name, type])),
 )
 
-/** An event as the API takes it. The service refuses a type that it does not know. Without a channel, the address tells it. */
+/** An event as the API takes it. The service refuses an unknown type. The default channel follows from the address. */
 function eventOf(record: { type?: string; channel?: string; address?: string }): object {
   const { type, channel, address } = record
   return {

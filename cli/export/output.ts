@@ -21,7 +21,7 @@ export type Output = {
   leave(): Promise<void>
 }
 
-/** What the rows of a file have in common: the words of the command line that decide it, and the columns of CSV. */
+/** The form of a file's rows: the words of the command line that determine it, and the columns of CSV. */
 export type ExportForm = { words: string; columns: string }
 
 export type OutputOptions = {

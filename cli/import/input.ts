@@ -32,7 +32,7 @@ export async function openInput(path: string, options: FileOptions): Promise<Inp
   return { ...opened, totalBytes, close: () => source.destroy() }
 }
 
-/** Opens the file before it returns: a stream that opens its file later reports a failure when nobody listens yet. */
+/** Opens the file before it returns. A stream that opens its file later reports a failure before it has a listener. */
 async function openFile(file: string, path: string): Promise<{ source: Readable; totalBytes: number | null }> {
   const handle = await openToRead(file, path)
   const found = await handle.stat()

@@ -26,7 +26,7 @@ type Cell = { name: string; text: string }
 const exportedAt = '2024-06-01T00:00:00.000Z'
 const subscription = 'Opted out of email: Surveys'
 
-/** What a profile reads from one record: the fault of its file or of its line, or the answers by consent type and channel. */
+/** Reads one record with a profile. Returns the fault of the file or line, or the answers by type and channel. */
 function answersOf(profile: Profile, status: string | null, cells: Cell[]) {
   const hasSubscription = cells.some(({ name }) => /^opted.out.of.email/i.test(name))
   const { profile: plan } = profileColumnsOf(

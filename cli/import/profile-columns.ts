@@ -108,8 +108,8 @@ function externalIdOf({ profile, externalId }: ProfileOptions, find: Finder, ref
 }
 
 /**
- * Plans a rule for each column of the file that it names. A name that ends with * stands for all columns that begin with it. Columns of
- * the same name have a rule each, so that none of them hides what another one says.
+ * Plans a rule for each column of the file that it names. A name that ends with * names all columns that begin with it.
+ * Columns of the same name have a rule each, so that no column hides the words of another one.
  */
 function plannedRules(
   rule: Rule,
@@ -152,7 +152,7 @@ function plannedRules(
     refusal: evidence(rule.refusal ?? rule),
     method: rule.method ?? 'import',
     doubleOptIn:
-      // Of two columns with the same name, kith cannot say which one proves something.
+      // If two columns have the same name, kith cannot know which one is the proof.
       doubleOptIn && Object.values(doubleOptIn).every(found => found?.indices.length === 1)
         ? (doubleOptIn as NonNullable<PlannedRule['doubleOptIn']>)
         : null,

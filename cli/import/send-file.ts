@@ -10,10 +10,10 @@ import { handleInterrupt } from '../signal-handling.ts'
 import type { Input } from './input.ts'
 import type { RejectsFile } from './rejects-file.ts'
 
-/** What became of a file. `hasRefused`: it has lines that an earlier command refused. */
+/** The outcome of sending a file. `hasRefused`: the file has lines that an earlier command refused. */
 export type Outcome = { state: ImportState; hasRefused: boolean; stopped: boolean; error: Error | null }
 
-/** What a command does while it sends a file. `retry` repeats work that failed for a reason that may pass. */
+/** The means of a command that sends a file. `retry` repeats work that failed for a temporary reason. */
 export type Sending = {
   signal: AbortSignal
   isStopped: () => boolean

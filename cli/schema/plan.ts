@@ -131,7 +131,7 @@ function planStacks({ stacks }: Declared, current: Definitions, { steps, missing
   for (const { key: name } of current.stacks) if (!named.has(name)) missing.push({ kind: 'stack', name })
 }
 
-/** What names attributes of an existing stack changes after them, because it may name new ones. */
+/** Plans the fields of existing stacks that name attributes. They change last, because they may name new attributes. */
 function planNames({ stacks }: Declared, current: Definitions, { steps }: Plan) {
   for (const { key: name, label, summary, erased_with } of stacks) {
     const existing = current.stacks.find(stack => stack.key === name)

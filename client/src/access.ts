@@ -202,7 +202,7 @@ export class RoleEndpoints extends EndpointGroup {
   }
 
   /**
-   * Changes a role. It counts for the next request of everybody who has it.
+   * Changes a role. The change applies to the next request of each caller with the role.
    *
    * ```ts
    * await client.access.roles.create({ key: 'reader', scopes: ['people:read'] })
@@ -267,7 +267,8 @@ class AccountEndpoints extends EndpointGroup {
   }
 
   /**
-   * Makes a new invitation, for a lost link or a forgotten password. The password stays valid until somebody accepts it.
+   * Makes a new invitation, for a lost link or a forgotten password. The password stays valid until the invitation is
+   * accepted.
    *
    * ```ts
    * const { id } = await client.access.accounts.create({ name: 'Joan', role: null })

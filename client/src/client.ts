@@ -30,7 +30,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
   ? Omit<Entities<S, K>, 'replace' | 'patch' | 'upsert'>
   : Entities<S, K>
 
-/** That a service accepts requests, and whether its standby answers reads, if it has one. */
+/** The readiness of a service, and whether its standby answers reads, if it has one. */
 export type Readiness = Endpoints['GET /readyz']['data']
 
 /** An entity that a search finds, with its owner: `people`, or the key of its stack. */

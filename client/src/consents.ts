@@ -30,10 +30,10 @@ export type ConsentHistoryOptions = Partial<ContactPurpose> & PageOptions & Call
  */
 export type ContactManyOptions = CallOptions & { links?: boolean }
 
-/** The options of a decision about one person: `at`, a time of RFC 3339 with its offset or a Date, asks for the decision of then. */
+/** The options of a decision about one person. `at`, a Date or a time of RFC 3339 with its offset, is its time. */
 export type ContactOptions = ContactManyOptions & { at?: string | Date }
 
-/** The options of a receipt: `sequence`, the number of a change, selects an older answer than the one that stands. */
+/** The options of a receipt. `sequence`, the number of a change, selects an older answer than the current one. */
 export type ReceiptOptions = { sequence?: number } & CallOptions
 
 /**
@@ -62,8 +62,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Lists the consents of a person. `address_refused` is true where somebody with the same address refused, so that the person may not be
-   * written to all the same.
+   * Lists the consents of a person. `address_refused` is true where another person with the same address refused. The
+   * person is then not written to, even after a grant.
    *
    * ```ts
    * const { items } = await client.consents.list('ada')
@@ -130,8 +130,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Reads the receipt of the answer that stands. The service waits until the answer is sealed, usually less than a second. Verify it
-   * without a server by `kith verify`.
+   * Reads the receipt of the current answer. The service waits until the answer is sealed, usually less than a second.
+   * Verify it without a server by `kith verify`.
    *
    * ```ts
    * await client.people.patch('ada', { consents: [{ consent_type_id: 1, channel: 'email', state: true }] })

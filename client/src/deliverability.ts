@@ -11,7 +11,7 @@ import type {
   SuppressionPage,
 } from './wire.ts'
 
-/** What the list of suppressed addresses is limited to. `cursor` is the `next_cursor` of the page before. */
+/** Selects suppressed addresses. `cursor` is the `next_cursor` of the page before. */
 export type SuppressionListOptions = CallOptions & {
   channel?: 'email' | 'sms'
   reason?: 'hard_bounce' | 'soft_bounce' | 'complaint'
@@ -20,7 +20,7 @@ export type SuppressionListOptions = CallOptions & {
   limit?: number
 }
 
-/** What mail providers tell of addresses, and which are suppressed. */
+/** The events of addresses that mail providers report, and the suppressed addresses. */
 export class DeliverabilityEndpoints extends EndpointGroup {
   /**
    * Records bounces, complaints, deliveries and unsubscriptions, up to 1,000 at once. Returns a status for each. The scope is `people:write`.
@@ -35,7 +35,7 @@ export class DeliverabilityEndpoints extends EndpointGroup {
     return this.send('POST /v1/deliverability', { body: { events } }, options)
   }
 
-  /** Reads what holds for the addresses of a person. The scope is `people:read`. */
+  /** Reads whether the addresses of a person are suppressed, and their last events. The scope is `people:read`. */
   of(address: EntityAddress, options?: CallOptions): Call<PersonDeliverability> {
     const { at, params } = addressOf(address)
     return this.send(`GET /v1/people${at}/deliverability`, { params }, options)

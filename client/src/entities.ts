@@ -12,7 +12,7 @@ import type { BatchDryRun, Job, JobPreview, PeopleBulkBody } from './wire.ts'
 export type BatchOptions = CallOptions &
   Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey' | 'dryRun'> & { atomic?: boolean }
 
-/** One change of those whom a filter selects, or of those with these internal identifiers. */
+/** One change of all entities that a filter selects, or of those with these internal identifiers. */
 export type BulkRequest = Omit<PeopleBulkBody, 'dry_run'>
 
 /**

@@ -25,7 +25,7 @@ type Incoming<F> = Targets<F> & { $where?: F; $count?: number | (Equality<number
 export type RelativeTime = { $ago: string } | { $from_now: string } | { $today: 'start' }
 /** A date, or a date and time. */
 type Time = string | RelativeTime
-/** The day of the year is today or on one of so many days after it. */
+/** The day of the year is today, or up to this number of days after it. */
 type Anniversary = { $anniversary?: { within_days: number } }
 
 // An object as a value must be an operand of `$eq`. A bare object is parsed as operators.

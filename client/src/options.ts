@@ -93,8 +93,8 @@ export type WriteOptions = CallOptions & {
   /** `strict` refuses relationship targets that do not exist. Without it, they are created as placeholders. */
   references?: 'strict'
   /**
-   * `recreate` lets a write give an identifier, an email or a phone number of an erased person to somebody again. Without it, such a
-   * write is refused with the reason `erased`.
+   * `recreate` lets a write give an identifier, an email or a phone number of an erased person to a person again.
+   * Without it, such a write is refused with the reason `erased`.
    */
   erased?: 'recreate'
   /**

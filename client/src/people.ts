@@ -27,7 +27,7 @@ import type {
 /** The values that a write recognizes its person by. `mobile` is the phone number with its country. */
 export type MatchKind = 'external_id' | 'email' | 'mobile'
 
-/** Tried in this order; the first value that anybody has decides. */
+/** Tried in this order. The first value that a stored person has decides. */
 export type Match = readonly MatchKind[]
 
 /** Exactly one of an email, a phone number and an external identifier. */
@@ -70,7 +70,7 @@ export type MergeKeep = NonNullable<MergeBody['keep']>
 /** The other person of a merge, and the values that are chosen one by one. */
 export type MergeWith = MergeFrom & { keep?: MergeKeep }
 
-/** People of whom no two are the same, by one kind of identifier. */
+/** People who are set aside as not the same, by one kind of identifier. */
 export type PeopleSetAside = { ids: readonly string[] } | { external_ids: readonly string[] }
 
 /** The options of a merge and of an unmerge. */

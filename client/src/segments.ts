@@ -90,7 +90,7 @@ export class SegmentEndpoints<S extends OrganizationSchema> extends EndpointGrou
   }
 
   /**
-   * Reads a page of the people whom the feed of a segment has told to be in it, in the order of their ids. A copy begins
+   * Reads a page of the people who are in a segment according to its feed, in the order of their ids. A copy begins
    * with all pages, and goes on with the changes after the `head` of the first one.
    *
    * ```ts

@@ -20,7 +20,7 @@ export type RequestOptions = UpdateOptions & { strict?: boolean }
 type QueryValues<Query> = { [Name in keyof Query]: ValueOf<NonNullable<Query[Name]>> | undefined }
 type ValueOf<T> = T extends readonly (infer Item)[] ? Item | readonly Item[] : string extends T ? T | number | Date : T
 
-/** What JSON makes a `T` of: a field that is undefined is left out, and a Date is RFC 3339 in UTC. */
+/** A value that JSON turns into a `T`: a field that is undefined is left out, and a Date becomes RFC 3339 in UTC. */
 type Sendable<T> = T extends readonly (infer Item)[]
   ? readonly Sendable<Item>[]
   : T extends object
@@ -37,7 +37,7 @@ type PartsOf<Shape> = Pick<Shape, Extract<keyof Shape, 'params'>> &
       ? { query?: QueryValues<NonNullable<Shape['query']>> }
       : unknown)
 
-/** What a request to an endpoint contains: the parameters of its path, its query and its body. */
+/** The parts of a request to an endpoint: the parameters of its path, its query and its body. */
 export type RequestOf<E extends Endpoint> = PartsOf<Endpoints[E]>
 
 /**
@@ -133,7 +133,7 @@ export type Transport = {
   /** The lines of a response of NDJSON. Each iteration sends the request. */
   lines: <Line>(request: Omit<StreamRequest<unknown>, 'format'>) => AsyncIterable<Line>
   newestWrite: NewestWrite
-  /** What joins the reads of one entity, by owner. Undefined if they are not joined. */
+  /** The loaders that join reads of single entities into batches, by owner. Undefined without the option `loader`. */
   loaders: Map<string, unknown> | undefined
 } & Required<Pick<ClientOptions, 'retries' | 'random' | 'sleep'>>
 

@@ -24,7 +24,7 @@ export const channels = {
 export type Channel = keyof typeof channels
 export const channelNames = Object.keys(channels) as Channel[]
 
-/** What changes. */
+/** The subjects of changes. */
 export const changeSubjects = [
   'person',
   'record',
@@ -39,7 +39,7 @@ export const changeSubjects = [
   'role',
 ] as const
 
-/** What happens to the subject of a change. */
+/** The operations of changes. */
 export const changeOperations = [
   'create',
   'update',
@@ -67,7 +67,7 @@ export const eventSubjects = [
   'consent',
 ] as const
 
-/** What happens to the subject of an event. */
+/** The kinds of events, such as `created` in `person.created`. */
 export const eventKinds = [
   'created',
   'updated',

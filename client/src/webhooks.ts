@@ -25,8 +25,8 @@ export type DeliveryOptions = PageOptions & {
 /** The webhooks of an organization. The scopes are `webhooks:read` and `webhooks:write`. */
 export class WebhookEndpoints extends EndpointGroup {
   /**
-   * Creates a webhook. Its secret is shown only in this result. The token also needs the scopes that read what the events
-   * tell of.
+   * Creates a webhook. Its secret is shown only in this result. The token also needs the scopes that read the
+   * subjects of the events.
    *
    * ```ts
    * const { id, secret } = await client.webhooks.create({

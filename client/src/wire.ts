@@ -12,7 +12,7 @@ export type ErrorCode =
   | 'rate_limit_exceeded'
   | 'operation_failed'
 
-/** What happens to a subject, in the names of events. */
+/** The kinds of events, such as `created` in `person.created`. */
 export type WebhookEventKind =
   | 'created'
   | 'updated'
@@ -79,9 +79,9 @@ export type AccessEntry = {
   at: string
   /** The name of the security event. Null for an access. */
   event: string | null
-  /** What the security event is about, such as the id of a token. Null for an access. */
+  /** The subject of the security event, such as the id of a token. Null for an access. */
   target: string | null
-  /** Who made the request: the subject of the token, as in the change log. */
+  /** The caller: the subject of its token, as in the change log. */
   subject: string
   /** The key of the role of the caller. */
   role: string | null
@@ -487,9 +487,9 @@ export type BulkChange = {
   body?: Record<string, unknown>
   /** Why people are erased. It stays, and must name nobody. */
   reason?: string
-  /** Of an erasure: whether records that only the person has go with it. */
+  /** Only for an erasure: whether records that only the person has are erased too. */
   records?: 'keep' | 'linked'
-  /** Of an erasure: erase people although they are under a legal hold. */
+  /** Only for an erasure: erase people although they are under a legal hold. */
   override_hold?: boolean
 }
 
@@ -921,7 +921,7 @@ export type ContactReason =
       at: string
       /** When the suppression ends by itself. Null: somebody has to lift it. */
       until: string | null
-      /** Who told it. */
+      /** The provider that reported it. */
       provider: string | null
       reference: string | null
     }
@@ -1115,11 +1115,11 @@ export type DeliverabilitySourceBody = {
   key: string
   /** Amazon SES by SNS, SendGrid, Mailgun or Postmark. */
   provider: 'ses' | 'sendgrid' | 'mailgun' | 'postmark'
-  /** Of SendGrid: the verification key of the signed event webhook. */
+  /** For SendGrid: the verification key of the signed event webhook. */
   public_key?: string
-  /** Of Mailgun: the HTTP webhook signing key. Of Postmark, if it is to send them: the user and the password, with a colon between them. */
+  /** For Mailgun: the HTTP webhook signing key. For Postmark, if it sends them: the user and the password, with a colon between them. */
   secret?: string
-  /** Of SES: the topic of SNS. kith confirms the subscription of this topic only. */
+  /** For SES: the topic of SNS. kith confirms the subscription of this topic only. */
   topic_arn?: string
 }
 
@@ -1138,7 +1138,7 @@ export type DeliveryEvent = {
   type: 'hard_bounce' | 'soft_bounce' | 'complaint' | 'delivered' | 'unsubscribe'
   /** When it happened. The default is now. With it, the same event changes nothing the second time, and events may come in any order. */
   at?: string
-  /** Who tells it, such as `ses`. */
+  /** The provider that reports it, such as `ses`. */
   provider?: string
   /** The identifier of the message or of the event there. */
   reference?: string
@@ -1422,7 +1422,7 @@ export type DossierLine =
       updated_at: string
     }
   | {
-      /** What mail providers told of an address of the person. */
+      /** The events that mail providers reported for an address of the person. */
       type: 'address'
       channel: 'email' | 'sms'
       address: string
@@ -1566,9 +1566,9 @@ export type DossierLine =
       at: string
       /** The name of the security event. Null for an access. */
       event: string | null
-      /** What the security event is about, such as the id of a token. Null for an access. */
+      /** The subject of the security event, such as the id of a token. Null for an access. */
       target: string | null
-      /** Who made the request: the subject of the token, as in the change log. */
+      /** The caller: the subject of its token, as in the change log. */
       subject: string
       /** The key of the role of the caller. */
       role: string | null
@@ -1958,7 +1958,7 @@ export type Job = {
   op: 'patch' | 'delete' | 'erase'
   /** The subject of the token that began it. */
   actor: string
-  /** `failed`: see `failure`. What was changed before stays changed. */
+  /** `failed`: see `failure`. The changes before the failure stay. */
   state: 'running' | 'done' | 'cancelled' | 'failed'
   /** How many it is for: those who matched when it began, or were named. */
   total: number
@@ -1985,7 +1985,7 @@ export type JobPage = {
   has_more: boolean
 }
 
-/** What a job would do. */
+/** The result of a dry run of a job. */
 export type JobPreview = {
   dry_run: true
   /** How many it is for: those who matched when it began, or were named. */
@@ -2350,7 +2350,7 @@ export type OperationsMetrics = {
     organizations: number
     seconds: number
   }[]
-  /** Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age of the oldest. */
+  /** Webhooks of all organizations by state. The last three are of the active ones: deliveries that wait for a retry, all that wait, and the age of the oldest. */
   webhooks: {
     active: number
     failing: number
@@ -2422,7 +2422,7 @@ export type PeopleBatchBody = {
   operations: BatchOperation[]
   /** Applies all operations or none. */
   atomic?: boolean
-  /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
+  /** The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
 }
 
@@ -2495,7 +2495,7 @@ export type PersonAlias = {
   value: string
 }
 
-/** What a create, PUT, PATCH or upsert of a person writes. A null clears the field. */
+/** The body of a create, PUT, PATCH or upsert of a person. A null clears the field. */
 export type PersonBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
@@ -2766,11 +2766,11 @@ export type PersonUpsertBody = {
   consents?: ConsentAssignment[] | null
   /** Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links. */
   attribute_values?: AttributeValuesBody | null
-  /** What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
+  /** The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country. */
   match?: ('external_id' | 'email' | 'mobile')[]
 }
 
-/** What a create, PUT, PATCH or upsert of a record writes. A null clears the field. */
+/** The body of a create, PUT, PATCH or upsert of a record. A null clears the field. */
 export type RecordBody = {
   /** The client's own identifier; on update, the new one. */
   external_id?: string | null
@@ -2963,7 +2963,7 @@ export type RetentionRule = {
   active: boolean
   paused: {
     reason: 'too_many'
-    /** What to do. */
+    /** The reason in words, and how to go on. */
     message: string
     at: string
   } | null
@@ -3028,7 +3028,7 @@ export type RetentionRunList = {
   items: RetentionRun[]
 }
 
-/** What a client, token or session with the role may do, and which fields it may read and write. */
+/** The scopes that a client, token or session with the role may have, and the fields that it may read and write. */
 export type Role = {
   key: string
   name: string
@@ -3356,7 +3356,7 @@ export type Stack = {
   retention_days: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label: string | null
-  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  /** The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none. */
   summary: StackSummary | null
   /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
   erased_with: string | null
@@ -3374,7 +3374,7 @@ export type StackBody = {
   retention_days?: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label?: string | null
-  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  /** The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none. */
   summary?: StackSummary | null
   /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
   erased_with?: string | null
@@ -3398,7 +3398,7 @@ export type StackPatch = {
   retention_days?: number | null
   /** The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier. */
   label?: string | null
-  /** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+  /** The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none. */
   summary?: StackSummary | null
   /** A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them. */
   erased_with?: string | null
@@ -3582,7 +3582,7 @@ export type StackRecordSelection = {
   included?: Included
 }
 
-/** What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing. */
+/** The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none. */
 export type StackSummary = {
   /** The relationship that leads to the person whom a record is about. */
   person: string
@@ -3622,7 +3622,7 @@ export type Suppression = {
   from: string
   /** When it ends by itself. Null: somebody has to lift it. */
   until: string | null
-  /** Who told it. */
+  /** The provider that reported it. */
   provider: string | null
   reference: string | null
 }
@@ -3663,7 +3663,7 @@ export type UndoLeft = {
   message?: string
 }
 
-/** What a request of an undo did. Response of POST /v1/imports/{import_id}/undo and POST /v1/jobs/{job_id}/undo. */
+/** The result of one request of an undo. Response of POST /v1/imports/{import_id}/undo and POST /v1/jobs/{job_id}/undo. */
 export type Undone = {
   dry_run: boolean
   /** Entities that the import created, deleted again. */
@@ -3725,7 +3725,7 @@ export type UnmergeResult = {
     consents: AnswerChange[]
     /** The identifiers that lead to the returned person again. */
     aliases: PersonAlias[]
-    /** What the merge had given to the survivor, and stays there. */
+    /** The values that the merge gave to the survivor and that stay there. */
     kept: KeptValue[]
   }
   /** A person as reads return it. Unset fields are null, never absent. Times are RFC 3339 in UTC. */

@@ -149,7 +149,7 @@ it('a list says that the filter of an address cannot be read or is wrong, and go
       await page.getByRole('link', { name: 'Show the list without the filter' }).click()
       await page.waitForURL('**/people?sort=last_name')
       await expect.poll(() => namesOn(page)).toHaveLength(4)
-      // No letter and no digit finds nobody.
+      // A text without a letter or a digit finds no person.
       for (const text of ['+', '"', '%']) {
         await searchField(page).fill(text)
         await page.getByText(`Nobody is found for “${text}”`).waitFor()

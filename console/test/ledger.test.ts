@@ -4,7 +4,7 @@ import { sealLedgers } from '../../test/support/ledger.ts'
 
 const { service, open } = useConsole()
 
-/** An organization with two people, of whom one may be written to, and the receipt of that answer. */
+/** An organization with two people, and the receipt of the answer by which one of them may be written to. */
 async function withAnswers() {
   const organization = await service.organization()
   const { client } = organization

@@ -57,7 +57,7 @@ it('an agent on the telephone sees first how to reach a person, whether she may 
     ])
     await expect.poll(() => glance(page).innerText()).toMatch(/Orders\s*2 · Sum of Total: 50\.5/)
     await expect.poll(() => glance(page).innerText()).toMatch(/Email\s*Yes Marketing\s*SMS\s*No Marketing/)
-    // An address that bounces is not written to, whatever was granted.
+    // An address that bounces is not written to, even after a grant.
     await shop.client.deliverability.record([
       { channel: 'email', address: 'ada+shop@example.com', type: 'hard_bounce', at: daysAgo(0) },
     ])

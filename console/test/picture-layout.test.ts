@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Box, boxWidth, headerHeight, type Layout, layOut, type Point } from '../src/schema/picture-layout.ts'
 
-/** A schema of so many stacks, in which each stack links to people, to an earlier stack or to itself. */
+/** A schema of this number of stacks, in which each stack links to people, to an earlier stack or to itself. */
 function boxesOf(count: number): Box[] {
   let state = 11
   const random = (max: number) => {

@@ -24,7 +24,8 @@ it('an administrator makes a role field by field, sees what it would show of a p
     expect((await client.access.roles.get('desk')).fields).toEqual({
       people: { read: ['first_name'], write: ['first_name'] },
     })
-    // What an administrator does not change in the form stays as another one has just set it.
+    // A form writes only the fields that were changed in it, so the fields that another administrator has just set
+    // stay.
     await page.getByRole('button', { name: 'desk', exact: true }).click()
     await client.access.roles.patch('desk', { fields: { people: { read: ['email'], write: [] } } })
     const form = page.getByRole('dialog', { name: 'desk' })

@@ -12,7 +12,7 @@ const service = useOwnService()
 
 const path = '/v1/clients'
 
-/** The names of the clients that the list of an organization shows, newest first. */
+/** The names of the clients in the list of an organization, newest first. */
 const namesOf = async ({ client }: Organization) =>
   (await client.access.clients.list().page()).items.map(({ name }) => name)
 
@@ -338,7 +338,7 @@ describe('a token of the list', () => {
     }
     for (const name of ['Maria', 'maria', 'M\u0430ria', 'MAR\u00cdA', 'shop-sync', 'Gr\u0430ce'])
       expect(await statusOfName(name)).toEqual([name, 400, '/name'])
-    // The caller that made a token may make another one of the same name while the first is valid.
+    // The maker of a token may make another one with the same name while the first is valid.
     expect((await client.access.createToken({ ...expiry, name: 'Maria' })).name).toBe('Maria')
     await client.access.tokens.revoke(maria.jti)
     expect(await statusOfName('Maria')).toEqual(['Maria', 400, '/name'])

@@ -3,7 +3,7 @@ import { type BrowserSession, sendAsPage, signIn } from '../../test/support/brow
 import { useOwnService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 
-// Behind a proxy, a test can send its attempts from an address of its own.
+// Behind a proxy, a test can send its attempts from a separate address.
 const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 const shop = useShop(service)
 
@@ -15,7 +15,7 @@ const post = (path: string, body: unknown, headers: Record<string, string> = fro
 type Reply = Awaited<ReturnType<typeof post>>
 const refusalOf = ({ status, body: { error, message } }: Reply) => [status, error, message]
 
-/** The session that a reply has begun. */
+/** The session that a reply has started. */
 const sessionOf = ({ headers }: Reply): Pick<BrowserSession, 'send'> => ({
   send: (method, path, body, more = {}) =>
     sendAsPage(service, method, path, {
@@ -134,7 +134,7 @@ describe('a person with an account', () => {
       [{ path: '/current_password', message: 'is not the password' }],
     ])
     expect((await change(password, 'short')).body.details?.[0]?.path).toBe('/new_password')
-    // White space at the ends belongs to a password.
+    // White space at the ends is part of a password.
     expect((await change(password, ' another long river ')).status).toBe(200)
     const { body } = await shop.send('GET', '/v1/sessions')
     expect(body.data.items.filter((each: { account_id: string }) => each.account_id === id)).toHaveLength(1)
@@ -202,7 +202,7 @@ describe('a guessed password', () => {
   it('is refused with 503 where too many wait for a hash, instead of taking the memory', async () => {
     const replies = await Promise.all(Array.from({ length: 60 }, () => login('Nobody', 'wrong wrong wrong')))
     const statuses = replies.map(({ status }) => status)
-    // On a busy machine, those that wait may reach the deadline.
+    // On a busy machine, waiting requests may reach the deadline.
     expect([401, 503, 504].filter(status => statuses.includes(status))).toEqual(expect.arrayContaining([503]))
     expect(statuses.filter(status => status !== 503).length).toBeLessThanOrEqual(20)
     expect(replies.find(({ status }) => status === 503)!.headers.get('retry-after')).toBe('1')

@@ -12,7 +12,10 @@ export const authorOf = ({ caller: { subject: actor }, request_id, signal }: Cal
   signal,
 })
 
-/** Throws a Fault of 400 if a role gives more than the caller has. Null gives all scopes and fields. A caller with a role can give only its own. */
+/**
+ * Throws a Fault of 400 if a role grants more than the caller has. Null grants all scopes and fields. A caller with a
+ * role can grant only that role.
+ */
 async function requireGrantableRole({ context, caller, signal }: Call<unknown>, role: string | null): Promise<void> {
   const { roles } = await currentDefinitions(context, signal)
   const given = role === null ? new Set(scopes) : parseScopes(roles.find(({ key }) => key === role)?.scope ?? '')
@@ -21,14 +24,14 @@ async function requireGrantableRole({ context, caller, signal }: Call<unknown>, 
   throw new Fault(createValueRefusal('/role', message))
 }
 
-/** Makes an account with an invitation. Throws a Fault of 400 for a role with more than the caller has. */
+/** Creates an account with an invitation. Throws a Fault of 400 for a role with more rights than the caller has. */
 export async function createApiAccount(call: Call<AccountBody>): Promise<InvitedAccount> {
   const { context, caller, body } = call
   await requireGrantableRole(call, body.role)
   return createAccount(context, authorOf(call), { organizationKey: caller.organization.key, ...body })
 }
 
-/** Makes a new invitation. The caller can accept it itself, so it must have all that the account has. */
+/** Creates a new invitation. The caller could accept it itself, so it must have all rights of the account. */
 export async function inviteApiAccount(call: Call): Promise<InvitedAccount> {
   const { context, caller, params, signal } = call
   const id = params.account_id!
@@ -36,7 +39,7 @@ export async function inviteApiAccount(call: Call): Promise<InvitedAccount> {
   return inviteAccount(context, { organizationKey: caller.organization.key, id }, signal)
 }
 
-/** Changes an account. Disabling it gives nothing to anybody; all else needs what the account will have. */
+/** Changes an account. Disabling grants no rights. Any other change requires the rights that the account will have. */
 export async function updateApiAccount(call: Call<AccountPatch>): Promise<Account> {
   const { context, params, body: change } = call
   const id = params.account_id!

@@ -31,8 +31,8 @@ const readPasswords = bodyReader(
 )
 
 /**
- * Adds the endpoints with which a person accepts an invitation, and changes the own password. They only answer pages of the service itself,
- * and no administrator has them.
+ * Adds the endpoints with which people accept an invitation and change their password. They answer only pages of the
+ * service itself. The API has no such endpoints for administrators.
  */
 export function registerAccountRoutes(router: Router, services: Services): void {
   const sessions = createBrowserSessions(services)
@@ -40,7 +40,7 @@ export function registerAccountRoutes(router: Router, services: Services): void 
   const check = checkSignIn(services)
   const recordSignIn = createSignInLog(services)
 
-  /** Without a password, shows for whom the invitation is, and does not use it. */
+  /** Without a password, answers with the account of the invitation and leaves the invitation open. */
   async function accept(exchange: Exchange, body: Buffer | undefined): Promise<void> {
     const { code, password } = readAcceptance(exchange, body, services)
     const { db } = services

@@ -9,7 +9,7 @@ const browser = useBrowser()
 let issuer: TestIssuer
 let service: Service
 let organization: Organization
-/** The service under another name than the issuer, which is at 127.0.0.1: for a browser they are different sites. */
+/** The service has another name than the issuer, which is at 127.0.0.1. So a browser treats them as different sites. */
 let address: string
 beforeAll(async () => {
   issuer = await startIssuer()
@@ -22,13 +22,13 @@ afterAll(async () => {
   await issuer?.stop()
 })
 
-/** Sends a request from the page that is open. Returns the status, and the name of the session that the response shows. */
+/** Sends a request from the open page. Returns the status, and the name of the session in the response. */
 const request = (page: Page, url: string, init: object = {}) =>
   page.evaluate<[number, string | undefined]>(
     `fetch(${JSON.stringify(url)}, ${JSON.stringify(init)}).then(async response => [response.status, (await response.json()).data?.name])`,
   )
 
-/** Sends a form from a page of the issuer, which needs no permission. Returns the error code of the response. */
+/** Submits a form from a page of the issuer, which needs no permission. Returns the error code of the response. */
 async function submitFromIssuer(page: Page, action: string): Promise<string> {
   await page.goto(issuer.url)
   const form = `Object.assign(document.createElement('form'), { method: 'POST', action: ${JSON.stringify(action)} })`
@@ -62,10 +62,10 @@ it('a page signs in by the code of a link, and a page of another site can do not
     expect(await request(page, '/console/session', { method: 'POST', headers: json, body })).toEqual([200, 'Operator'])
     const create = { method: 'POST', headers: json, body: '{"external_id":"ada"}' }
     expect((await request(page, '/v1/people', create))[0]).toBe(201)
-    // The browser leaves the cookie out.
+    // The browser omits the cookie.
     expect(await submitFromIssuer(page, `${address}/v1/people?external_id=eve`)).toBe('unauthorized')
   })
-  // A page at another port is of the same site for a browser, which sends the cookie then. The service refuses it.
+  // For a browser, a page at another port belongs to the same site, so it sends the cookie. The service refuses it.
   const { cookie } = await signIn(service, organization)
   await browser.open(async page => {
     const [name, value] = cookie.split('=') as [string, string]

@@ -12,7 +12,7 @@ let service: Service
 let organization: Organization
 beforeAll(async () => {
   issuer = await startIssuer()
-  // Behind a proxy, each test can come from an address of its own.
+  // Behind a proxy, each test can have a separate address.
   service = await startService({ ...issuer.environment, KITH_BEHIND_PROXY: '1' })
 })
 afterAll(async () => {
@@ -28,13 +28,16 @@ beforeEach(async () => {
   from = { 'X-Forwarded-For': `192.0.2.${++addresses}` }
 })
 
-/** The cookies that a response sets, without those that it removes. */
+/** The cookies that a response sets, without the removed ones. */
 const cookiesOf = ({ headers }: Response) => headers.getSetCookie().filter(cookie => !cookie.includes('Max-Age=0'))
 const cookieOf = (response: Response) => cookiesOf(response)[0]?.split(';')[0] ?? ''
 const open = (url: string | URL, cookie = '') => fetch(url, { redirect: 'manual', headers: { ...from, cookie } })
 const locationOf = (response: Response) => new URL(response.headers.get('location')!, response.url).href
 
-/** Opens the start page and goes to the issuer. Returns the address that the issuer leads back to, and the cookie of the browser. */
+/**
+ * Opens the start page and goes to the issuer. Returns the URL to which the issuer redirects back, and the cookie of
+ * the browser.
+ */
 async function goToIssuer(): Promise<{ callback: string; cookie: string }> {
   const started = await open(`${service.address}/console/oidc/start`)
   expect(started.status).toBe(302)
@@ -232,7 +235,7 @@ it('an issuer that is away leads to the sign-in page, and is found once it is ba
   }
 })
 
-/** Requests a page under a name of the service. `fetch` sets the header Host itself. */
+/** Requests a page under a name of the service. `fetch` would set the Host header itself. */
 async function openAs(host: string, url: string, headers: Record<string, string> = {}, method = 'GET') {
   const request = http.request(url, { method, headers: { ...headers, host }, agent: false }).end()
   const [response] = (await once(request, 'response')) as [http.IncomingMessage]

@@ -21,27 +21,31 @@ import { createSignInLog } from './sign-in-log.ts'
 export const startPath = '/console/oidc/start'
 const callbackPath = '/console/oidc/callback'
 
-/** How long a person may take at the issuer. */
+/** The time limit for a person at the issuer. */
 const pendingSeconds = 600
 
-/** The words of `/console/sign-in?error=…`: why a sign-in at the outside issuer failed. docs/console.md explains them. */
+/**
+ * The words of `/console/sign-in?error=…`, the reason why a sign-in at the outside issuer failed. docs/console.md
+ * explains them.
+ */
 type Problem = IssuerRefusal['problem'] | 'read_only'
 
 /**
- * Adds the two endpoints of a sign-in at the outside issuer. Both are addresses that a browser opens, so they answer with redirects,
- * also where they refuse. The locations are relative, because a proxy may serve kith below a path.
+ * Adds the two endpoints of a sign-in at the outside issuer. A browser navigates to both, so they answer with
+ * redirects, even for a refusal. The locations are relative, because a proxy may serve kith below a path.
  */
 export function registerIssuerRoutes(router: Router, services: Services, issuer: SignInIssuer): void {
   const { config } = services
   const throttle = createLoginThrottle()
   const recordSignIn = createSignInLog(services)
 
-  /** The address of an endpoint as the browser sees it. It is registered at the issuer. */
+  /** The URL of an endpoint as the browser sees it. The issuer has it registered. */
   const urlOf = ({ request }: Exchange, path: string) =>
     new URL(`${config.publicUrl ?? ownOrigin(request, config)}${path}`)
 
   async function start(exchange: Exchange): Promise<void> {
-    // The issuer may answer without a question, so another site would sign its visitor in. The person presses the button instead.
+    // The issuer may answer without asking the person. Another site could then sign its visitor in. So the person must
+    // press the button.
     const { 'sec-fetch-site': site = 'none' } = exchange.request.headers
     if (site !== 'none' && site !== 'same-origin') return redirect(exchange, '../sign-in')
     const callbackUrl = urlOf(exchange, callbackPath)
@@ -58,7 +62,7 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
     const isSecure = isEncrypted(request, config)
     const pending = decodePending(readCookies(request.headers.cookie, 'kith_sign_in', isSecure))
     if (!pending || callbackUrl.searchParams.get('state') !== pending.state) throw new IssuerRefusal('expired')
-    // The issuer takes a code once, so the cookie ends with its use.
+    // The issuer accepts a code once, so the cookie ends with its use.
     exchange.setCookie(pendingCookie('', { maxAgeSeconds: 0, isSecure }))
     const identity = await identify(exchange, callbackUrl, pending)
     const started = await startSessionAtIssuer(services.db, identity, deadline.signal)
@@ -73,8 +77,8 @@ export function registerIssuerRoutes(router: Router, services: Services, issuer:
   }
 
   /**
-   * Has the issuer identify the person. Only a code that the issuer refuses counts as a failed attempt. A request without the cookie of
-   * a sign-in that has begun costs nothing, and another site could make any number of them.
+   * Lets the issuer identify the person. Only a code that the issuer refuses counts as a failed attempt. Another site
+   * could send any number of requests without the cookie of a sign-in, but these cost nothing.
    */
   async function identify({ request }: Exchange, callbackUrl: URL, pending: PendingSignIn): Promise<IssuerIdentity> {
     const address = clientAddress(request, config.behindProxy)
@@ -120,7 +124,7 @@ function redirectToSignIn(exchange: Exchange, problem: Problem) {
 
 function redirect(exchange: Exchange, location: string) {
   exchange.header('Location', location)
-  // The address of the callback has the code of the issuer.
+  // The URL of the callback contains the code of the issuer.
   exchange.header('Referrer-Policy', 'no-referrer')
   exchange.send(302, '', 'text/plain; charset=utf-8')
 }

@@ -50,7 +50,7 @@ const credentials = closedObject({
 type PasswordSignIn = { organization: string; name: string; password: string }
 type SignIn = { code: string } | { client_id: string; client_secret: string } | PasswordSignIn
 
-/** Returns functions for the session that the browser of a request has in its cookie. */
+/** Returns functions for the session in the cookie of a request's browser. */
 export function createBrowserSessions(services: Services) {
   const { db, authenticator, config, logger } = services
   const recordSignIn = createSignInLog(services)
@@ -59,8 +59,8 @@ export function createBrowserSessions(services: Services) {
   const remove = (exchange: Exchange) => sendCookie(exchange, '', 0)
 
   /**
-   * The session of the cookie, or undefined without a cookie. The cookie of a session that has ended is removed from the browser, but
-   * not that of a request which another site has caused.
+   * The session of the cookie, or undefined without a cookie. Removes the cookie of an ended session from the browser,
+   * unless another site has caused the request.
    */
   async function find(exchange: Exchange): Promise<CallerSession | undefined> {
     try {
@@ -72,12 +72,14 @@ export function createBrowserSessions(services: Services) {
   }
 
   async function end({ deadline }: Exchange, { id, caller }: CallerSession): Promise<void> {
-    // Another page may have ended it meanwhile.
+    // Another page may have ended the session meanwhile.
     await endSession(contextOf(db, caller.organization.id), id, deadline.signal)
     authenticator.sessions.forget(id)
   }
 
-  /** Ends the session whose cookie a new one replaces. A cookie that is not valid any more does not keep anybody from signing in. */
+  /**
+   * Ends the session whose cookie a new session replaces. A cookie that is no longer valid does not prevent a sign-in.
+   */
   async function endPrevious(exchange: Exchange): Promise<void> {
     const previous = await find(exchange).catch(error => {
       if (!(error instanceof Fault)) throw error
@@ -85,7 +87,7 @@ export function createBrowserSessions(services: Services) {
     if (previous) await end(exchange, previous)
   }
 
-  /** Sends a session that has begun, in place of the one that the browser had. */
+  /** Sends a new session, which replaces the browser's previous one. */
   async function begin(exchange: Exchange, { token, session, organization }: StartedSession): Promise<void> {
     await endPrevious(exchange)
     logger.info({ session: session.id, organization: organization.key }, 'a session of the console began')
@@ -95,7 +97,7 @@ export function createBrowserSessions(services: Services) {
     await show(exchange, session, organization)
   }
 
-  /** Sends a session, with the scopes that its role has too, and the fields of the role unless it opens all. */
+  /** Sends a session with the scopes that it and its role both have, and the fields of the role unless it opens all. */
   async function show(exchange: Exchange, session: Session, { id, key }: Caller['organization']): Promise<void> {
     exchange.organization = key
     const context = contextOf(db.shareOf(id, 'reads'), id)
@@ -113,8 +115,8 @@ export function createBrowserSessions(services: Services) {
 }
 
 /**
- * Adds the endpoints with which the console signs in and out. They set and clear the cookie of the session, and only answer pages of
- * the service itself. Their responses are in kith's envelopes.
+ * Adds the endpoints with which the console signs in and out. They set and clear the session cookie, and answer only
+ * pages of the service itself. Their responses are in kith's envelopes.
  */
 export function registerSessionRoutes(router: Router, services: Services): void {
   const { config, reads } = services
@@ -132,7 +134,7 @@ export function registerSessionRoutes(router: Router, services: Services): void 
     requirePublicHost(exchange.request, config)
     exchange.isRead = true
     const session = await sessions.find(exchange)
-    // A page asks before anybody has signed in, and browsers report a refusal as an error of the page.
+    // A page asks for the session before the sign-in. A refusal would appear as an error in the browser's console.
     if (!session) return exchange.send(200, success({ data: null }))
     const { caller, ...shown } = session
     const { subject: name, scopes, role = null, organization } = caller
@@ -153,7 +155,10 @@ export function registerSessionRoutes(router: Router, services: Services): void 
   })
 }
 
-/** Adds what the sign-in page reads, and the endpoints of a sign-in at the outside issuer if the configuration names one. */
+/**
+ * Adds the data of the sign-in page, and the endpoints of a sign-in at the outside issuer if the configuration names
+ * one.
+ */
 export function registerSignInMethods(router: Router, services: Services): void {
   const issuer = createSignInIssuer(services.config)
   const data = { client_credentials: true, issuer: issuer ? { name: issuer.name, start_url: startPath } : null }
@@ -179,11 +184,11 @@ function readCredentials(exchange: Exchange, body: Buffer | undefined, services:
 }
 
 /**
- * Returns a function that reads a JSON body of an endpoint of the console. The query is ignored, because it ends up in logs. Passwords are
- * taken as they were typed, with white space at their ends.
+ * Returns a function that reads the JSON body of a console endpoint. The query is ignored, because queries end up in
+ * logs. Passwords are taken as typed, including white space at their ends.
  */
 export function bodyReader<Schema extends TSchema>(schema: Schema) {
-  /** Compiled at the first request. */
+  /** The schema is compiled at the first request. */
   let validate: ReturnType<typeof compile> | undefined
   return ({ request }: Exchange, body: Buffer | undefined, { config: { limits } }: Services): Static<Schema> => {
     const input = { contentType: request.headers['content-type'], body, queryString: '' }
@@ -196,7 +201,10 @@ export function bodyReader<Schema extends TSchema>(schema: Schema) {
   }
 }
 
-/** Returns the check of an endpoint that begins or changes a session: a page of the service sends it, to a process that writes. */
+/**
+ * Returns the check of an endpoint that starts or changes a session. Only a page of the service may send the request,
+ * and only to a process that writes.
+ */
 export const checkSignIn =
   ({ config, reads }: Services) =>
   ({ request }: Exchange): void => {
@@ -204,7 +212,7 @@ export const checkSignIn =
     if (reads.isReader) throwSignInElsewhere()
   }
 
-/** Returns a function that starts a session for credentials. Failures are limited as those of token requests. */
+/** Returns a function that starts a session for credentials. Failures are limited like those of token requests. */
 function createSignIn(services: Services) {
   const { db, config } = services
   const attempt = createAttempts(config)
@@ -229,14 +237,16 @@ function createSignIn(services: Services) {
   }
 }
 
-/** The organization and the name that credentials claim. A code that is not stored any more still names its organization. */
+/**
+ * The organization and the name that credentials claim. A code that is no longer stored still names its organization.
+ */
 function claimedBy(credentials: SignIn): { organization: string | undefined; subject: string } {
   if ('code' in credentials) return { organization: organizationKeyOf(credentials.code), subject: 'code' }
   if ('password' in credentials) return { organization: credentials.organization, subject: credentials.name }
   return { organization: organizationOf(credentials.client_id), subject: credentials.client_id }
 }
 
-/** The key that failed attempts are counted for, besides the address. All ways to write a name count as one. */
+/** The key for counting failed attempts, besides the address. All spellings of a name count as one. */
 function attemptOf(credentials: SignIn): string {
   if ('code' in credentials) return 'code'
   return 'password' in credentials ? accountAttempt(credentials.organization, credentials.name) : credentials.client_id
@@ -245,7 +255,7 @@ function attemptOf(credentials: SignIn): string {
 export const accountAttempt = (organizationKey: string, name: string): string =>
   `account ${hash('sha256', `${organizationKey} ${lookAlikeOf(name)}`, 'base64url')}`
 
-/** Returns a function that runs an attempt of a request to prove something, which is counted until it succeeds. */
+/** Returns a function that runs a request's attempt to authenticate, which counts as failed until it succeeds. */
 export function createAttempts({ behindProxy }: Services['config']) {
   const throttle = createLoginThrottle()
   return <Result>({ request, deadline: { signal } }: Exchange, of: string, run: (turn: Turn) => Promise<Result>) => {

@@ -30,8 +30,8 @@ const policyOf = (nonce: string) =>
   ])
 
 /**
- * Adds the pages of the console below /console, without a token: they contain no data. Every address of a page gets the
- * same document, which shows the page that the address names. The files are read from the build on first use.
+ * Adds the pages of the console below /console. They contain no data, so they need no token. Every URL of a page gets
+ * the same document, which shows the page of the URL. The files are read from the build at their first use.
  */
 export function registerConsole(router: Router, config: Config): void {
   const files = readBuiltFiles(buildFolder)

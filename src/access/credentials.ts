@@ -9,8 +9,8 @@ import { requireActorName, requireNoClientId } from '../values/actor-names.ts'
 import { createValueRefusal, Fault } from '../values/errors.ts'
 
 /**
- * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and for a name with
- * a control character.
+ * Creates a client of the caller's organization. Throws a Fault of 400 for a scope that the caller does not have, and
+ * for a name with a control character.
  */
 export async function createApiClient({ context, caller, body, signal }: Call<AccessClientBody>) {
   const { name, scopes } = body
@@ -23,16 +23,16 @@ export async function createApiClient({ context, caller, body, signal }: Call<Ac
 }
 
 /**
- * Makes a token of the caller's organization. It ends with the client or the session of the caller, and with the caller's own token
- * otherwise. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and for a name that no
- * subject can have, or that the log knows as another actor.
+ * Makes a token of the caller's organization. It ends with the client or the session of the caller, or else with the
+ * caller's token. Throws a Fault of 400 for a scope that the caller does not have, for a lifetime beyond that end, and
+ * for a name that no subject can have, or that the log has for another actor.
  */
 export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiTokenShape> {
   const { context, caller, body, request_id, signal } = call
   const { name = caller.subject, expires_in: ttlSeconds } = body
   requireGrantable(caller, body.scopes)
   requireActorName(name)
-  // A reader of the log must not take the holder of the token for another actor.
+  // A reader of the log must not confuse the holder of the token with another actor.
   if (name !== caller.subject) requireNoClientId(name)
   const scopes = [...new Set(body.scopes)]
   const { credential: parents, organization, subject: actor, identity } = caller
@@ -44,7 +44,7 @@ export async function createApiToken(call: Call<ApiTokenBody>): Promise<ApiToken
   return { ...made, name, scopes, role: role ?? null }
 }
 
-/** A client has no end of its own: its tokens end when it is revoked. */
+/** A client does not expire. Its tokens end when it is revoked. */
 function requireTime({ client_id, session_id, expiresAtMs }: Credential, ttlSeconds: number, nowMs: number) {
   const leftSeconds = Math.floor((expiresAtMs - nowMs) / 1_000)
   if (client_id !== undefined || ttlSeconds <= leftSeconds) return

@@ -7,7 +7,7 @@ const service = useOwnService()
 let organization: Organization
 let client: Credentials
 
-/** Each test has a client of its own, because failures are counted per client. */
+/** Each test has a separate client, because failures are counted per client. */
 async function makeClient(scope = 'people:read people:write') {
   organization = await service.organization()
   client = await createClient(service.db, { organizationKey: organization.key, name: 'shop', scope })

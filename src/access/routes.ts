@@ -35,7 +35,7 @@ import { authorOf, createApiAccount, inviteApiAccount, updateApiAccount } from '
 import { createApiClient, createApiToken } from './credentials.ts'
 
 const tag = 'Access'
-/** What the rows of credentials and sessions share: they show and take no values of entities. */
+/** Members that the rows of credentials and sessions share. These rows neither show nor accept values of entities. */
 const read = { method: 'GET', tag, scope: 'access:read', fields: 'none' } as const
 const write = { tag, scope: 'access:write', fields: 'none' } as const
 const clientsPath = '/v1/clients'

@@ -7,8 +7,8 @@ import type { SecurityEvent } from '../values/security-events.ts'
 type SignIn = { event: SecurityEvent; organization: string | undefined; subject: string; status: number }
 
 /**
- * Returns a function that records sign-ins in the access log. The attempt of somebody who names no organization, or one that does not
- * exist, belongs to no log: the log of the process and the metrics have it.
+ * Returns a function that records sign-ins in the access log. An attempt without an existing organization belongs to no
+ * access log. The log of the process and the metrics have it.
  */
 export function createSignInLog({ accessLog, db, config, logger }: Services) {
   return async (exchange: Exchange, { event, organization: key, subject, status }: SignIn): Promise<void> => {

@@ -6,7 +6,7 @@ import type { SecurityEvent } from '../values/security-events.ts'
 import { type AccessContext, type AccessKind, type Batch, type Entry, partsOf, toBatch } from './batch.ts'
 import { insertBatchSql } from './sql.ts'
 
-/** What the log tells of a request. `event` and `target` are those of a security event. */
+/** A request as the access log records it. Only a security event has `event` and `target`. */
 export type AccessRequest = Omit<AccessContext, 'stack_id'> & { organization_id: number; request_id: string }
 
 /** Entries are stored this long after the first of them, so that a crash loses less than a second. */
@@ -31,7 +31,7 @@ type Unstored = Batch & { organization_id: number; size: number; count: number }
 
 type Operation = { event: SecurityEvent; target: string; command: string }
 
-/** Stores that an operator did something with a command, in the logs of some organizations. */
+/** Logs an operator's command as a security event of some organizations. */
 export async function storeOperation(
   db: Database,
   organizations: readonly number[],
@@ -48,8 +48,9 @@ const insertBatch = (db: Database, organization_id: number, { id, kind, hashes, 
   db.query(insertBatchSql, [organization_id, id, kind, hashes, entries])
 
 /**
- * The access log of a process. It collects entries and stores them in batches, those of each organization together. With `on` they are
- * stored behind the answers: what the database does not take is kept and tried again, and beyond a bound the oldest are dropped.
+ * The access log of a process. It collects entries and stores them in batches, one organization per batch. With `on`,
+ * responses do not wait for the log. kith keeps a batch that the database does not store, and tries again. Beyond a
+ * bound it drops the oldest entries.
  */
 export class AccessLog {
   readonly #options: Options
@@ -60,7 +61,7 @@ export class AccessLog {
   #timer: NodeJS.Timeout | undefined
   #flushing: Promise<void> | undefined
   #isStopped = false
-  /** Whether the last attempt to store failed. It is reported once, and the connections report what is wrong. */
+  /** Whether the last attempt to store failed. The log reports this once, and the connections report the cause. */
   #isFailing = false
 
   constructor(options: Options) {
@@ -72,8 +73,8 @@ export class AccessLog {
   }
 
   /**
-   * Records what a request has shown, and what it was if it is a security event. With `strict`, returns a promise that rejects if the
-   * entries cannot be stored.
+   * Records the entities that a request has shown, or the security event that it was. With `strict`, returns a promise
+   * that rejects if the entries cannot be stored.
    */
   record(kind: AccessKind, request: AccessRequest, shown: readonly ShownOfStack[]): Promise<void> | undefined {
     const at = Date.now()
@@ -126,7 +127,7 @@ export class AccessLog {
       if (waits && !this.#isStopped)
         this.#timer ??= setTimeout(() => this.#flush(), this.#unstored.length > 0 ? retryMs : flushMs)
     })
-    // While the database takes nothing, entries pile up.
+    // Entries pile up while the database stores none.
     if (this.#size >= 2 * maxPending) this.#dropOldest()
   }
 

@@ -5,9 +5,9 @@ import type { SecurityEvent } from '../values/security-events.ts'
 export const accessKinds = ['access', 'security'] as const
 export type AccessKind = (typeof accessKinds)[number]
 
-/** What the entries of one caller at one endpoint have in common. */
+/** The members that the entries of one caller at one endpoint share. */
 export type AccessContext = {
-  /** Only of a security event. */
+  /** Set only for a security event. */
   event?: SecurityEvent | undefined
   target?: string | undefined
   subject: string
@@ -35,7 +35,7 @@ export type Batch = { id: number; kind: AccessKind; hashes: Buffer; entries: Buf
 // A batch takes 60 µs. In parts of the usual size, in the thread pool, it took 430 µs of CPU.
 const decompress = (bytes: Buffer): Buffer => zstdDecompressSync(bytes, { chunkSize: 65_536 })
 const hashBytes = 4
-/** A batch has at most so many entries, because a look-up decompresses a batch for each entry that it finds. */
+/** The most entries of a batch. A look-up decompresses a batch for each entry that it finds. */
 const maxEntries = 256
 const maxIds = 4_096
 
@@ -150,7 +150,7 @@ export const storedId = (id: string): string =>
 
 export const bucketOf = (hash: number): number => hash >>> 24
 
-/** The hash as it stands in `hashes`. */
+/** The bytes of a hash in `hashes`. */
 export const bytesOf = (hash: number): Buffer => Buffer.from(Uint32Array.of(hash).buffer)
 
 export const hashesOf = (bytes: Buffer): number[] =>
@@ -158,7 +158,7 @@ export const hashesOf = (bytes: Buffer): number[] =>
 
 const pairBytes = hashBytes + 8
 
-/** The pairs of an index row, from hashes and batches in turns. */
+/** The pairs of an index row. `found` alternates hashes and batch ids. */
 export function toPairs(found: readonly number[]): Buffer {
   const pairs = Buffer.allocUnsafe((found.length / 2) * pairBytes)
   for (let index = 0, at = 0; index < found.length; index += 2, at += pairBytes) {

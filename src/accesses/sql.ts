@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: id, $3: kind, $4: hashes, $5: entries. A batch that was stored although its answer was lost is stored once. An organization without a
- * head is deleted.
+ * $2: id, $3: kind, $4: hashes, $5: entries. If the response of the database was lost, kith sends a stored batch again,
+ * and this ignores it. An organization without a head is deleted.
  */
 export const insertBatchSql = statement(
   'insert_access_batch',
@@ -33,7 +33,7 @@ export const readIndexSql = statement(
    where i.organization_id = $1 and i.bucket = any($2::smallint[])`,
 )
 
-/** $2: after this id, $3: hashes as bytes. The batches that the index does not have yet, and that have the bytes of one. */
+/** $2: after this id, $3: hashes as bytes. The batches that are not indexed yet and contain the bytes of a hash. */
 export const findUnindexedSql = statement(
   'find_unindexed_batches',
   `select b.id::float8 as id from access_batches b
@@ -43,8 +43,8 @@ export const findUnindexedSql = statement(
 )
 
 /**
- * $1: organizations. Of each, the last batch that the index has, how many batches it does not have, up to $3, and whether the log has one before
- * $2, or an erasure since $4.
+ * $1: organizations, $2: a batch id, $3: limit, $4: a time. Returns for each organization its last indexed batch, how
+ * many batches are not indexed (at most $3), and whether it has a batch before $2 and an erasure since $4.
  */
 export const findAccessWorkSql = statement(
   'find_access_work',

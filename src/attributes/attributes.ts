@@ -25,15 +25,18 @@ import type { AttributeBody, AttributePatch } from './schema.ts'
 import { insertAttributesSql, updateAttributeSql } from './sql.ts'
 import { checkNewUnique, checkUnique } from './unique.ts'
 
-/** The attribute with that id. Throws a Fault of 404 if there is none. */
+/** The attribute with that id. Throws a Fault of 404 if it does not exist. */
 export function findAttribute({ attributeById }: Definitions, id: number): Attribute {
   return attributeById.get(id) ?? refuse('not_found', 'There is no such attribute.')
 }
 
-/** Where the body comes from, and whether the author may read the values of the owner: a refusal then names those that repeat. */
+/**
+ * The source of the body, and whether the author may read the values of the owner. If so, a refusal names the repeated
+ * values.
+ */
 export type DeclareOptions = { boundFrom?: 'body' | 'query'; mayRead?: (stack_id: number) => boolean }
 
-/** Declares an attribute, and returns it as a read shows it. Throws a Fault of 400 or 409 if the body breaks a rule. */
+/** Declares an attribute, and returns it as in a read. Throws a Fault of 400 or 409 if the body breaks a rule. */
 export async function createAttribute(
   call: DefinitionCall,
   given: AttributeBody,
@@ -45,8 +48,8 @@ export async function createAttribute(
 }
 
 /**
- * Declares attributes, all or none. Throws a Fault of 400 or 409 with each element that breaks a rule. No two of them have the same
- * owner and key.
+ * Declares attributes, all or none. Throws a Fault of 400 or 409 with each element that breaks a rule. No two elements
+ * have the same owner and key.
  */
 export const createAttributes = (call: DefinitionCall, bodies: readonly AttributeBody[]): Promise<ShownAttribute[]> =>
   declare(
@@ -82,7 +85,7 @@ async function declare(call: DefinitionCall, declarations: readonly Declaration[
 
 type Creation = ReturnType<typeof creationOf>
 
-/** The changes of new attributes, which one statement stores. */
+/** The changes of new attributes, stored by one statement. */
 function storedTogether(tx: Transaction, { organization_id }: Definitions, at: string, creations: readonly Creation[]) {
   const rows = JSON.stringify(creations.map(({ row }) => row))
   const store = () => tx.query(insertAttributesSql, [organization_id, rows, at])
@@ -91,7 +94,10 @@ function storedTogether(tx: Transaction, { organization_id }: Definitions, at: s
 
 type OfNewStack = { current: Definitions; at: string; stackIds: ReadonlyMap<string, number>; version: number }
 
-/** The changes that declare attributes beside the creation of their stack. The first one makes `version` of the definitions. */
+/**
+ * The changes that declare attributes together with the creation of their stack. The first change makes `version` of
+ * the definitions.
+ */
 export function creationOfAttributes(
   tx: Transaction,
   { current, at, stackIds, version }: OfNewStack,
@@ -104,10 +110,10 @@ export function creationOfAttributes(
   return storedTogether(tx, current, at, creations)
 }
 
-/** The check yields to other requests after this many patterns. The slowest to compile take a millisecond. */
+/** The check yields to other requests after this many patterns. The slowest patterns take a millisecond to compile. */
 const patternsPerTurn = 20
 
-/** Checks before the head is locked what does not depend on the definitions. Throws a Fault of 400. */
+/** Checks the rules that do not depend on the definitions, before the head is locked. Throws a Fault of 400. */
 async function checkForms(declarations: readonly Declaration[]): Promise<void> {
   const faults = new CollectedFaults()
   let patterns = 0
@@ -127,7 +133,10 @@ function throwIfFormFaults(body: AttributeBody) {
   throwIfRulesFault({ type, cardinality, indexed, ...rulesOf(body) })
 }
 
-/** The row of a new attribute, and its entry in the change log. Throws a Fault of 400 or 409 for what depends on the definitions. */
+/**
+ * The row of a new attribute, and its entry in the change log. Throws a Fault of 400 or 409 for rules that depend on
+ * the definitions.
+ */
 function creationOf(
   current: Definitions,
   stackIds: ReadonlyMap<string, number>,
@@ -158,7 +167,7 @@ function targetOf(stackIds: ReadonlyMap<string, number>, target_stack: string | 
   return id === undefined || id === peopleStackId ? throwBrokenRule('/target_stack', 'must be the key of a stack') : id
 }
 
-/** Changes or archives an attribute, and returns it as a read shows it. Throws a Fault of 400, 404 or 409. */
+/** Changes or archives an attribute, and returns it as in a read. Throws a Fault of 400, 404 or 409. */
 export async function patchAttribute(
   call: DefinitionCall,
   id: number,
@@ -221,7 +230,7 @@ function throwIfUnsearchable(type: string, searchable = false) {
 
 type ShownAttribute = ReturnType<typeof attributeToJson>
 
-/** An attribute as a read shows it. Stacks are named by their keys. */
+/** An attribute as in a read. Stacks are named by their keys. */
 export function attributeToJson(attribute: Attribute, definitions: Definitions) {
   const { id, key, name, description, owner_stack_id, type, target_stack_id, cardinality, indexed, state } = attribute
   return {
@@ -246,7 +255,7 @@ export function attributeToJson(attribute: Attribute, definitions: Definitions) 
 
 const maxDetails = 100
 
-/** Collects the refusals of the elements of a request, so that one response names what is wrong with all of them. */
+/** Collects the refusals of the elements of a request, so that one response reports the faults of all elements. */
 class CollectedFaults {
   readonly #refusals: Refusal[] = []
 
@@ -262,7 +271,7 @@ class CollectedFaults {
     }
   }
 
-  /** Throws the first refusal, with the details of all that have its code, at most 100. */
+  /** Throws the first refusal, with the details of all refusals that have its code, at most 100. */
   throwIfAny(): void {
     const [first] = this.#refusals
     if (!first) return

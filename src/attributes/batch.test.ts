@@ -6,7 +6,7 @@ import { useOwnService } from '../../test/support/service.ts'
 import { createShop, useShop } from '../../test/support/shop.ts'
 import { maxBatchedAttributes } from './schema.ts'
 
-// Other services would have the attributes of the tests as neighbors in their statistics.
+// In a shared service, attributes of other tests would be neighbors in PostgreSQL's statistics.
 const service = useOwnService()
 const shop = useShop(service, 'orders')
 
@@ -164,7 +164,7 @@ describe('a batch of attributes', () => {
     expect([status, body.data.items.length, (await stored()).length]).toEqual([201, 5_000, 5_000])
     const beyond = await batch([text('more')])
     expect([beyond.status, beyond.body.message]).toEqual([400, expect.stringContaining('limit of attributes')])
-    // The limit is looked at before any pattern is compiled.
+    // The limit is checked before any pattern is compiled.
     const invalid = Array.from({ length: 100 }, (_, index) => ({ ...text(`p${index}`), pattern: '(' }))
     const refused = await batch(invalid)
     expect([refused.status, refused.body.message]).toEqual([400, expect.stringContaining('limit of attributes')])

@@ -11,16 +11,16 @@ import { readProgressSql } from './sql.ts'
 type Indexable = Pick<Attribute, 'indexed' | 'target_stack_id' | 'state' | 'index'>
 
 /**
- * The id of an attribute's index after a change of definitions: its previous index, a new one, or null. A relationship has
- * an index for plain values stored under its key before it was declared. A new index takes the number of the version of
- * the change, which is unique.
+ * The id of an attribute's index after a change of definitions: its previous index, a new one, or null. A relationship
+ * has an index for plain values stored under its key before it was declared. A new index takes the number of the
+ * version of the change, which is unique.
  */
 export function indexIdOf(version: number, { indexed, target_stack_id, state, index }: Indexable): number | null {
   if (state !== 'active' || !(indexed || target_stack_id !== null)) return null
   return index?.id ?? version
 }
 
-/** The progress of an attribute's index: `indexed` of about `total` entities. Null if the attribute is not to be indexed. */
+/** The progress of an attribute's index: `indexed` of about `total` entities. Null if the attribute needs no index. */
 export function indexState({ indexed, index }: Attribute) {
   if (!indexed || !index) return null
   const { ready, total } = index
@@ -28,7 +28,7 @@ export function indexState({ indexed, index }: Attribute) {
   return { state: ready ? ('ready' as const) : ('filling' as const), indexed: done, total }
 }
 
-/** The current definitions, with the progress of indexes that are filling, which has no version. */
+/** The current definitions, with the progress of indexes that are being filled. Progress has no version. */
 export async function definitionsWithProgress(context: Context, signal?: Signal): Promise<Definitions> {
   const definitions = await currentDefinitions(context, signal)
   const filling = definitions.attributes.flatMap(({ index }) => (index && !index.ready ? [index.id] : []))
@@ -44,7 +44,7 @@ export async function definitionsWithProgress(context: Context, signal?: Signal)
 
 type Progress = Pick<AttributeIndex, 'indexed' | 'total'>
 
-/** Reads how far the fills of indexes are, by index. An index whose fill has not begun is absent. */
+/** Reads the progress of the fills of indexes, by index. An index whose fill has not begun is absent. */
 export async function readProgress(
   { db, organization_id }: Reading,
   ids: number[],

@@ -3,11 +3,14 @@ import type { PatternTime } from './pattern.ts'
 import { ruleFault } from './rules.ts'
 import { coerceValue, type ValueFault, valueFault } from './values.ts'
 
-/** The elements that a write adds to the list of an attribute with many values, and those that it removes. The others stay. */
+/**
+ * The elements that a write adds to the list of an attribute with many values, and those that it removes. The others
+ * stay.
+ */
 export class ListEdit {
   readonly added: readonly unknown[]
   readonly removed: readonly unknown[]
-  /** Whether the list must keep an element. */
+  /** Whether the list must keep at least one element. */
   readonly isRequired: boolean
 
   constructor(added: readonly unknown[], removed: readonly unknown[], isRequired = false) {
@@ -16,7 +19,10 @@ export class ListEdit {
     this.isRequired = isRequired
   }
 
-  /** Returns the list after the edit. Kept elements keep their order. Added ones come last, and those that the list has are ignored. */
+  /**
+   * Returns the list after the edit. Kept elements keep their order. Added elements come last. Elements that the list
+   * already has are not added.
+   */
   applyTo(list: readonly unknown[]): unknown[] {
     const removed = new Set(this.removed.map(keyOf))
     const kept = list.filter(element => !removed.has(keyOf(element)))
@@ -31,14 +37,14 @@ export class ListEdit {
 
 const editKeys = ['$add', '$remove']
 
-/** Whether a value changes single elements of a list, or links: `{"$add": …, "$remove": …}`, or one of both. */
+/** Whether a value edits single elements of a list, or links: `{"$add": …, "$remove": …}` with one or both members. */
 export function isListEdit(value: unknown): value is { $add?: unknown; $remove?: unknown } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const keys = Object.keys(value)
   return keys.length > 0 && keys.every(key => editKeys.includes(key))
 }
 
-/** JSON that is the same text for equal values, whatever the order of their keys. */
+/** Canonical JSON: the same text for equal values, whatever the order of their keys. */
 const keyOf = (value: unknown): string => JSON.stringify(value, sortKeys)
 
 const sortKeys = (_: string, value: unknown) =>
@@ -47,8 +53,9 @@ const sortKeys = (_: string, value: unknown) =>
     : value
 
 /**
- * Reads `{"$add": […], "$remove": […]}` for an attribute that is no relationship. What is added is checked as the elements of a whole list
- * are. Any value can be removed, because the list may be older than the attribute. Paths are relative to the value.
+ * Reads `{"$add": […], "$remove": […]}` for an attribute that is no relationship. Added elements are checked like those
+ * of a whole list. Any value can be removed, because the list may be older than the attribute. Paths are relative to
+ * the value.
  */
 export function readListEdit(
   attribute: Attribute,
@@ -67,12 +74,12 @@ export function readListEdit(
   return new ListEdit(added!, removed!, attribute.required)
 }
 
-/** How a write changes the list of a key. `isWhole` says that the write has the whole list, of which an import only adds the elements. */
+/** The edit of a list. With `isWhole`, the write has a whole list, and the import only adds its elements. */
 export type GivenEdit = { edit: { $add?: unknown; $remove?: unknown }; isWhole: boolean }
 
 /**
- * Returns the change of a list that a value asks for. Undefined if it is a value. With `adds`, a list adds its elements; null and an empty text
- * clear the list, as ever.
+ * Returns the edit of a list that a value asks for, or undefined for a plain value. With `adds`, a list adds its
+ * elements. Null and an empty text still clear the stored list.
  */
 export function givenEdit(
   value: unknown,

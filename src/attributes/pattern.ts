@@ -1,24 +1,33 @@
 import { createRequire } from 'node:module'
 import type { RE2JS } from 're2js'
 
-// Loaded when the first pattern is used. It takes 20 ms, which a start without patterns saves.
+// The first pattern loads the library. It takes 20 ms, which a start without patterns saves.
 const require = createRequire(import.meta.url)
 const load = (): typeof import('re2js') => require('re2js')
 
 /**
- * The largest program that a pattern may compile to. re2js compares in linear time: at worst 50 ns for each character and instruction,
- * if the states of the program are too many to remember. `[abc]*a[abc]{450}[de]` took 0.9 s for 64 KiB.
+ * The maximum size of a compiled pattern, in instructions. re2js compares in linear time: at worst 50 ns for each
+ * character and instruction, if the program has too many states to cache. `[abc]*a[abc]{450}[de]` took 0.9 s for 64
+ * KiB.
  */
 const maxInstructions = 500
-/** A value may be as long as keeps its comparison below 0.1 s at worst. 500 instructions allow 4,000 characters. */
+/**
+ * The maximum steps of a comparison, so that it takes less than 0.1 s at worst. 500 instructions allow 4,000
+ * characters.
+ */
 const maxSteps = 2_000_000
-/** The patterns of one request may take this long in all. Only patterns with very many states take longer than 5 ns per character. */
+/**
+ * The maximum time of all patterns of one request. Only patterns with very many states take longer than 5 ns per
+ * character.
+ */
 const maxRequestMs = 500
 
-/** How long the patterns of a request have taken. */
+/** The time that the patterns of a request have taken. */
 export type PatternTime = { spentMs: number }
 
-/** Compiled patterns that are kept. Each remembers states in up to 8 MB. The oldest one is forgotten first. */
+/**
+ * The number of compiled patterns in the cache. Each caches states in up to 8 MB. The oldest pattern is evicted first.
+ */
 const maxKept = 32
 const kept = new Map<string, RE2JS>()
 
@@ -30,7 +39,7 @@ function compile(pattern: string): RE2JS {
   return compiled
 }
 
-/** Returns why a pattern cannot be used; undefined if it can. Completes "pattern …". */
+/** Returns the reason why a pattern cannot be used, or undefined if it can. Completes "pattern …". */
 export function patternFault(pattern: string): string | undefined {
   const { RE2JS, RE2JSException } = load()
   try {
@@ -44,7 +53,9 @@ export function patternFault(pattern: string): string | undefined {
   }
 }
 
-/** Returns why a text breaks a pattern; undefined if a part of the text matches. Completes "the value …". */
+/**
+ * Returns the reason why a text breaks a pattern, or undefined if a part of the text matches. Completes "the value …".
+ */
 export function patternMismatch(pattern: string, text: string, time: PatternTime): string | undefined {
   const compiled = compile(pattern)
   const maxLength = Math.floor(maxSteps / compiled.programSize())

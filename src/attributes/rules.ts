@@ -22,7 +22,7 @@ export const namesOfRules = (attribute: Partial<AttributeRules>): RuleName[] =>
 export const rulesOf = (attribute: Partial<AttributeRules>): Partial<AttributeRules> =>
   Object.fromEntries(namesOfRules(attribute).map(name => [name, attribute[name]]))
 
-/** Finds what is wrong with the rules of an attribute. The paths begin with the name of the rule. */
+/** Finds the faults of the rules of an attribute. The paths begin with the name of the rule. */
 export function findRuleFaults(attribute: Ruled): ValueFault[] {
   const faults = namesOfRules(attribute).flatMap(name => {
     const { types } = attributeRules[name]
@@ -39,7 +39,10 @@ export function findRuleFaults(attribute: Ruled): ValueFault[] {
   ]
 }
 
-/** Returns the values of an operand that are not of the type of the attribute. Some rules have an operand of another type, which is not checked here. */
+/**
+ * Returns the values of an operand that do not have the type of the attribute. Some rules have an operand of another
+ * type, which is not checked here.
+ */
 function typeFaults(attribute: Ruled, name: RuleName): ValueFault[] {
   if (!attributeRules[name].hasTypedOperand) return []
   const operand: unknown = attribute[name]
@@ -55,7 +58,7 @@ function uniqueFaults({ unique, cardinality, indexed }: Ruled): ValueFault[] {
   return indexed ? [] : [{ path: ['unique'], message: 'needs `indexed: true`' }]
 }
 
-/** The most bytes of the values of an enum as JSON. They stay in memory while the organization is in use. */
+/** The maximum number of bytes of an enum's values as JSON. They stay in memory while the organization is in use. */
 const maxEnumBytes = 32_768
 
 function enumFaults({ enum: values }: Ruled): ValueFault[] {
@@ -77,7 +80,7 @@ function boundFaults({ type, minimum, maximum }: Ruled): ValueFault[] {
   return [{ path: ['minimum'], message: 'must not be more than `maximum`' }]
 }
 
-/** Compares two values of a type that has an order. Negative if the first one is less. */
+/** Compares two values of an ordered type. Negative if the first value is less. */
 function compareValues(type: Attribute['type'], one: number | string, other: number | string): number {
   if (typeof one === 'number' || typeof other === 'number') return Number(one) - Number(other)
   if (type === 'date') return compareTexts(one, other)
@@ -106,7 +109,9 @@ type Check<Operand> = (
   time: () => PatternTime,
 ) => string | undefined
 
-/** The rules that a value is checked by alone, in the order of the checks. Each completes "the value …" if the value breaks it. */
+/**
+ * The rules that check a single value, in the order of the checks. Each completes "the value …" if the value breaks it.
+ */
 const valueChecks: { [Name in ValueRule]: Check<NonNullable<AttributeRules[Name]>> } = {
   enum: (values, value, attribute) =>
     allowedValues(attribute).has(value) ? undefined : `must be one of: ${listOf(values)}`,
@@ -119,8 +124,8 @@ const valueChecks: { [Name in ValueRule]: Check<NonNullable<AttributeRules[Name]
 const valueRules = Object.keys(valueChecks) as ValueRule[]
 
 /**
- * Checks a value, which is of the type of its attribute, against the rules that it is checked by alone. Returns the first fault. `time`
- * is what the patterns of the request have taken.
+ * Checks a value of the attribute's type against the rules for single values. Returns the first fault. `time` is the
+ * time that the patterns of the request have taken.
  */
 export function ruleFault(attribute: Attribute, value: unknown, time: () => PatternTime): ValueFault | undefined {
   if (valueRules.every(rule => attribute[rule] == null)) return undefined
@@ -133,7 +138,7 @@ export function ruleFault(attribute: Attribute, value: unknown, time: () => Patt
   return undefined
 }
 
-/** The rules that a value, which is of the type of its attribute, breaks. */
+/** The rules that a value of the attribute's type breaks. */
 export function brokenRules(attribute: Attribute, value: unknown, time: () => PatternTime): ValueRule[] {
   const elements = elementsOf(attribute, value)
   return valueRules.filter(rule => elements.some(element => messageOf(rule, attribute, element, time)))
@@ -160,6 +165,6 @@ const maxListed = 20
 const listOf = (values: readonly Scalar[]) =>
   values.length <= maxListed ? values.join(', ') : `${values.slice(0, maxListed).join(', ')}, …`
 
-/** Whether a value counts as one for `required`. A list without elements does not. */
+/** Whether a value satisfies `required`. A list without elements does not. */
 export const isPresent = (value: unknown): boolean =>
   value !== null && value !== undefined && !(Array.isArray(value) && value.length === 0)

@@ -33,7 +33,7 @@ export const newAttribute = closedObject(
 )
 export type AttributeBody = Static<typeof newAttribute>
 
-/** The most attributes of a batch: as many as an organization may have by default. */
+/** The maximum number of attributes in a batch, which is an organization's default limit. */
 export const maxBatchedAttributes = 5_000
 
 const oneOfEachKey = { distinctBy: ['key', 'owner'], description: 'At most one attribute of each owner and key.' }
@@ -48,7 +48,9 @@ export const newAttributes = closedObject(
 )
 export type AttributesBody = Static<typeof newAttributes>
 
-/** Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule. */
+/**
+ * Body of PATCH /v1/schema/attributes/{id}. Owner, key, type and target never change. `false` or null removes a rule.
+ */
 export const attributePatch = closedObject(
   {
     name: Type.Optional(definitionName),
@@ -72,7 +74,7 @@ const indexState = Type.Object(
   { title: 'IndexState', description: 'The progress of the index of the attribute.' },
 )
 
-/** An attribute as a read shows it. */
+/** An attribute as in a read. */
 export const attribute = Type.Object(
   {
     id: number(),

@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: [{id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, index_id, index_ready, rules,
- * searchable, version}], $3: the time.
+ * $2: [{id, owner_stack_id, key, name, description, type, target_stack_id, cardinality, indexed, index_id, index_ready,
+ * rules, searchable, version}], $3: the time.
  */
 export const insertAttributesSql = statement(
   'insert_attributes',
@@ -17,9 +17,9 @@ export const insertAttributesSql = statement(
 )
 
 /**
- * $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index id, $10: whether the index is
- * ready without a fill, $11: rules, $12: searchable, $13: the version. The sort index goes with the other one: no attribute
- * has the id 0.
+ * $2: id, $3: name, $4: description, $5: cardinality, $6: indexed, $7: state, $8: the time, $9: index id, $10: whether
+ * the index is ready without a fill, $11: rules, $12: searchable, $13: the version. Deletes the sort index with the
+ * other index: no attribute has the id 0.
  */
 export const updateAttributeSql = statement(
   'update_attribute',
@@ -35,7 +35,10 @@ export const updateAttributeSql = statement(
    ) select from updated`,
 )
 
-/** $2: stack, $3: keys, $4: maximum. Returns how many entities the stack has, up to the maximum, and whether one of them carries one of the keys. */
+/**
+ * $2: stack, $3: keys, $4: maximum. Returns the number of the stack's entities, up to the maximum, and whether any
+ * entity has one of the keys.
+ */
 export const findCarrierSql = statement(
   'find_carrier',
   `select count(*)::integer as entities, coalesce(bool_or(e.carries), false) as carries
@@ -44,7 +47,7 @@ export const findCarrierSql = statement(
    ) e`,
 )
 
-/** $2: stack, $3: keys. Returns those of the keys that an entity carries. */
+/** $2: stack, $3: keys. Returns the keys that an entity has. */
 export const findCarriedKeysSql = statement(
   'find_carried_keys',
   `select distinct k.key from entities e cross join lateral jsonb_object_keys(e.attributes) as k(key)
@@ -52,8 +55,9 @@ export const findCarriedKeysSql = statement(
 )
 
 /**
- * $2: index, $3: stack, $4: key, $5: maximum of values. Returns the values that several entities have, and how many. The terms that
- * several entities share are few, so the rows of these entities alone are read. A long text has the term of its first characters.
+ * $2: index, $3: stack, $4: key, $5: maximum of values. Returns the values that several entities have, and the number
+ * of these entities. Few terms belong to several entities, so only the rows of these entities are read. A long text has
+ * the term of its first characters.
  */
 export const findRepeatedValuesSql = statement(
   'find_repeated_values',
@@ -69,7 +73,7 @@ export const findRepeatedValuesSql = statement(
    group by v.value having count(*) > 1 order by count(*) desc, v.value limit $5`,
 )
 
-/** $2: ids of indexes. Returns how far they are filled: those whose fill has begun. */
+/** $2: ids of indexes. Returns the progress of those whose fill has begun. */
 export const readProgressSql = statement(
   'read_progress',
   'select f.index_id, f.indexed, f.total from fills f where f.organization_id = $1 and f.index_id = any($2::integer[])',

@@ -5,7 +5,10 @@ import { type Detail, pointer, refuse } from '../values/errors.ts'
 import { readProgress } from './indexing.ts'
 import { findCarriedKeysSql, findCarrierSql, findRepeatedValuesSql } from './sql.ts'
 
-/** An attribute that becomes unique, with the id of the index that it has then. `isReactivated`: it was archived, which dropped its index. */
+/**
+ * An attribute that becomes unique, with the id of the index that it then has. `isReactivated`: it was archived, which
+ * dropped its index.
+ */
 type Becoming = Pick<Attribute, 'owner_stack_id' | 'key' | 'index'> & {
   index_id: number | null
   isReactivated?: boolean
@@ -14,15 +17,15 @@ type Becoming = Pick<Attribute, 'owner_stack_id' | 'key' | 'index'> & {
 const maxListed = 20
 const maxShownCharacters = 100
 /**
- * The largest stack that is searched for the key while the head is locked. The writes of the organization wait for it: 10 ms for 10,000
- * entities, 70 to 100 ms for 100,000, 500 to 900 ms for a million. Entities with 19 kB of values take twelve times as long.
+ * The maximum number of entities of a stack that is searched for the key while the head is locked. The writes of the
+ * organization wait meanwhile: 10 ms for 10,000 entities, 70 to 100 ms for 100,000, 500 to 900 ms for a million.
+ * Entities with 19 kB of values take twelve times as long.
  */
 const maxSearched = 100_000
 
 /**
- * Checks that an attribute can become unique. The head must be locked. Returns whether
- * its index needs no fill, because no entity carries the key. Throws a Fault of 409 if the index is not ready, or if entities share a
- * value.
+ * Checks that an attribute can become unique. The head must be locked. Returns whether its index needs no fill, because
+ * no entity has the key. Throws a Fault of 409 if the index is not ready, or if entities share a value.
  */
 export async function checkUnique(
   tx: Transaction,
@@ -56,7 +59,10 @@ export async function checkUnique(
 /** A new attribute with its path in the request. */
 type NewUnique = Pick<Attribute, 'owner_stack_id' | 'key'> & { path: string }
 
-/** Checks that no entity carries the keys of new attributes. The head must be locked. Throws a Fault of 409 with those that may have values. */
+/**
+ * Checks that no entity has the keys of new attributes. The head must be locked. Throws a Fault of 409 with the
+ * attributes that may have values.
+ */
 export async function checkNewUnique(
   tx: Transaction,
   { organization_id }: Definitions,
@@ -74,7 +80,7 @@ export async function checkNewUnique(
 
 const needsIndex = 'needs an index of the stored values first: send `indexed: true` without `unique`'
 
-/** The keys that entities carry, or all of them if the stack is too large to search. */
+/** The keys that entities have, or all keys if the stack is too large to search. */
 async function findKeysToIndex(
   { tx, organization_id }: Within,
   owner_stack_id: number,

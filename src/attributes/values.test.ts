@@ -116,7 +116,7 @@ describe('an undeclared key', () => {
       fc.asyncProperty(value, async given => {
         const address = `/v1/people/internal/${id}`
         expect((await send('PATCH', address, { attribute_values: { free: given } })).status).toBe(200)
-        // JSON turns -0 into 0.
+        // JSON.stringify turns -0 into 0.
         const sent = JSON.parse(JSON.stringify(given))
         expect((await send('GET', address)).body.data.attribute_values).toEqual({ free: sent })
       }),

@@ -24,8 +24,8 @@ type TypedAttribute = Pick<Attribute, 'type' | 'cardinality'>
 export type ValueFault = { path: (string | number)[]; message: string }
 
 /**
- * Checks a value for a declared attribute that is not a relationship. Returns the first fault, or undefined if the value is
- * valid. Cardinality `many` takes an array in which every element is valid for the type and not null.
+ * Checks a value for a declared attribute that is not a relationship. Returns the first fault, or undefined if the
+ * value is valid. Cardinality `many` requires an array whose elements are valid for the type and not null.
  */
 export function valueFault(attribute: TypedAttribute, value: unknown): ValueFault | undefined {
   const rule = rules[attribute.type as PlainType]
@@ -38,7 +38,10 @@ export function valueFault(attribute: TypedAttribute, value: unknown): ValueFaul
     : { path: [index], message: withUnseen(rule.message || 'must not be null', value[index]) }
 }
 
-/** Converts a value of a query string, or each element of a list if the attribute holds many, from text to the declared type. */
+/**
+ * Converts a value of a query string from text to the declared type. If the attribute has many values, converts each
+ * element of a list.
+ */
 export function coerceValue(attribute: TypedAttribute, value: unknown): unknown {
   if (Array.isArray(value) && attribute.cardinality === 'many')
     return value.map(element => coerceElement(attribute.type, element))

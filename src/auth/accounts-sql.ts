@@ -16,7 +16,10 @@ export const readAccountSql = statement(
   `select ${shown} from accounts where organization_id = $1 and id = $2`,
 )
 
-/** $2: id, $3: name, $4: what it looks like, $5: role, $6: maker, $7: SHA-256 of the code of the invitation, $8: its lifetime in seconds. */
+/**
+ * $2: id, $3: name, $4: the key that look-alike names share, $5: role, $6: maker, $7: SHA-256 of the code of the
+ * invitation, $8: its lifetime in seconds.
+ */
 export const insertAccountSql = statement(
   'insert_account',
   `insert into accounts (organization_id, id, name, name_key, role, maker, invitation_sha256, invitation_expires_at)
@@ -30,7 +33,7 @@ export const inviteAccountSql = statement(
    where organization_id = $1 and id = $2 returning ${shown}`,
 )
 
-/** $2: id, $3: role, $4: when it is disabled, or null, $5: whether its invitation stays. */
+/** $2: id, $3: role, $4: the time at which it is disabled, or null, $5: whether its invitation stays. */
 export const updateAccountSql = statement(
   'update_account',
   `update accounts set role = $3, disabled_at = case when $4::timestamptz is not null then coalesce(disabled_at, $4) end,
@@ -51,7 +54,7 @@ export const endAccountSessionsSql = statement(
    where organization_id = $1 and account_id = $2 and revoked_at is null and id is distinct from $3`,
 )
 
-/** $2: what the name looks like. */
+/** $2: the key that look-alike names share. */
 export const readPasswordByNameSql = statement(
   'read_password_by_name',
   'select id, name, password_hash from accounts where organization_id = $1 and name_key = $2 and disabled_at is null',
@@ -63,14 +66,17 @@ export const readPasswordSql = statement(
   'select id, name, password_hash from accounts where organization_id = $1 and id = $2 and disabled_at is null',
 )
 
-/** $2: id, $3: the hash that was right. The lock of the row makes a change of the account wait for the session, and end it. */
+/**
+ * $2: id, $3: the hash that matched. Because of the row lock, a change of the account waits for the session, and then
+ * ends it.
+ */
 export const signInAccountSql = statement(
   'sign_in_account',
   `update accounts set last_sign_in_at = now()
    where organization_id = $1 and id = $2 and password_hash = $3 and disabled_at is null returning id, name, role`,
 )
 
-/** $2: id, $3: the hash that was right, $4: the new one. */
+/** $2: id, $3: the hash that matched, $4: the new hash. */
 export const changePasswordSql = statement(
   'change_password',
   `update accounts set password_hash = $4
@@ -85,7 +91,9 @@ export const readInvitationSql = statement(
   `select id, name, invitation_expires_at as expires_at from accounts where organization_id = $1 and ${isOpen}`,
 )
 
-/** $2: SHA-256 of the code, $3: hash of the password. The lock of the row lets one of several requests accept it. */
+/**
+ * $2: SHA-256 of the code, $3: hash of the password. With the row lock, one of several concurrent requests accepts it.
+ */
 export const acceptInvitationSql = statement(
   'accept_invitation',
   `update accounts set password_hash = $3, invitation_sha256 = null, invitation_expires_at = null, last_sign_in_at = now()

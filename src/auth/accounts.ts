@@ -30,7 +30,7 @@ import type { Account, AccountBody, AccountPatch, InvitedAccount } from './schem
 
 type Organization = { id: number; key: string }
 
-/** Three days, over a weekend. */
+/** Three days, which cover a weekend. */
 const invitationSeconds = 259_200
 const maxAccounts = 1_000
 
@@ -49,21 +49,21 @@ export async function readAccount(
 }
 
 /**
- * Makes an account with an invitation. Throws a Fault of 400 for a role that does not exist, and for a name that cannot name an actor, or
- * that is, or looks like, that of another account, client, session or token. The name may be that of the author, who makes an account for
- * the same person.
+ * Creates an account with an invitation. Throws a Fault of 400 for a role that does not exist, and for a name that
+ * cannot name an actor, or that equals or resembles the name of another account, client, session or token. The name may
+ * be the author's, who creates an account for the same person.
  */
 export async function createAccount(
   context: Context,
   call: ChangeCall,
   { organizationKey, name, role }: AccountBody & { organizationKey: string },
 ): Promise<InvitedAccount> {
-  // The sign-in ignores case, and a name that has the form of a client_id could be taken for that client.
+  // The sign-in ignores case. A name in the form of a client_id could be taken for that client.
   requireActorName(name)
   requireNoClientId(name)
   if (role !== null) await requireRole(context, role, call.signal)
   const code = createSecret(organizationKey)
-  // Under the lock of the organization no other caller takes the name.
+  // The lock of the organization keeps other callers from taking the name meanwhile.
   return changeOrganization(context, call, async ({ tx, organization_id }) => {
     const isOwn = ({ account_id }: { account_id: string | null }) => account_id === null && name === call.actor
     await requireFreeName({ tx, organization_id }, name, other => other.name === name && isOwn(other))
@@ -77,13 +77,19 @@ export async function createAccount(
   })
 }
 
-/** The account with the page on which a person accepts its invitation. The code is in the fragment, which browsers send to no server. */
+/**
+ * The account with the URL of the page for accepting its invitation. The code is in the fragment, which browsers send
+ * to no server.
+ */
 const invited = (account: Account, code: string): InvitedAccount => ({
   ...account,
   invitation_path: `/console/invitation#code=${code}`,
 })
 
-/** Replaces the invitation of an account. The password stays valid until somebody accepts it. Throws a Fault of 404. */
+/**
+ * Replaces the invitation of an account. The password stays valid until a person accepts the invitation. Throws a Fault
+ * of 404.
+ */
 export async function inviteAccount(
   { db, organization_id }: Context,
   { organizationKey, id }: { organizationKey: string; id: string },
@@ -96,8 +102,8 @@ export async function inviteAccount(
 }
 
 /**
- * Changes an account. With another role, or disabled, its sessions and its invitation end: whoever has them got them for what it was before.
- * Throws a Fault: 404 if there is none, 400 for a role that does not exist.
+ * Changes an account. Another role, or disabling it, ends its sessions and its invitation, because they were granted
+ * for its former rights. Throws a Fault: 404 if the account does not exist, 400 for a role that does not exist.
  */
 export async function updateAccount(
   context: Context,
@@ -127,14 +133,18 @@ export async function removeAccount(context: Context, call: ChangeCall, id: stri
   })
 }
 
-/** Ends the sessions of an account, and the tokens that they made with them, but for one. Other processes refuse them within seconds. */
+/**
+ * Ends the sessions of an account, except for `kept`, and the tokens made in them. Other processes refuse them within
+ * seconds.
+ */
 const endSessions = ({ tx, organization_id }: Within, account_id: string, kept: string | null = null) =>
   tx.query(endAccountSessionsSql, [organization_id, account_id, kept])
 
 type StoredPassword = { id: string; name: string; password_hash: string | null }
 
 /**
- * Starts a session for a name and its password. Undefined if the password is wrong, or there is no such account, which takes as long.
+ * Starts a session for a name and its password. Undefined if the password is wrong or the account does not exist. Both
+ * cases take the same time.
  */
 export async function startSessionWithPassword(
   db: Database,
@@ -171,7 +181,7 @@ function startAccountSession(
 
 export type Invitation = { id: string; name: string; expires_at: string; organization: Organization }
 
-/** The invitation of a code. Undefined if it is unknown, expired or accepted. */
+/** The invitation with this code. Undefined if it is unknown, expired or accepted. */
 export async function findInvitation(db: Database, code: string, signal?: Signal): Promise<Invitation | undefined> {
   const organizationKey = organizationKeyOf(code)
   const organization = organizationKey !== undefined && (await findOrganization(db, organizationKey, signal))
@@ -182,8 +192,8 @@ export async function findInvitation(db: Database, code: string, signal?: Signal
 }
 
 /**
- * Accepts an invitation: stores the password, ends the sessions of the account and starts one. No other request can use the code then.
- * Undefined if the invitation is not open any more. Throws a Fault of 400 for a password that is refused.
+ * Accepts an invitation: stores the password, ends the sessions of the account and starts one. The code cannot be used
+ * again. Undefined if the invitation is no longer open. Throws a Fault of 400 for an unacceptable password.
  */
 export async function acceptInvitation(
   db: Database,
@@ -205,8 +215,8 @@ export async function acceptInvitation(
 }
 
 /**
- * Changes the password of an account, and ends its sessions but for one. False if the current one is wrong. Throws a Fault of 400 for a
- * password that is refused.
+ * Changes the password of an account, and ends its other sessions. False if the current password is wrong. Throws a
+ * Fault of 400 for an unacceptable password.
  */
 export async function changePassword(
   { db, organization_id }: Context,

@@ -7,7 +7,7 @@ import { useSharedShop } from '../../test/support/shop.ts'
 import { routeTable } from '../process/app.ts'
 import type { ParameterKind } from '../route/route.ts'
 
-// Behind a proxy, each attempt can come from an address of its own.
+// Behind a proxy, each attempt can have a separate address.
 const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 let session: BrowserSession
 let value: string
@@ -152,7 +152,7 @@ describe('the Origin of an older browser', () => {
     expect(await from(`https://${host}`)).toBe(403)
     expect(await from(`https://${host}`, { 'X-Forwarded-Proto': 'https' })).toBe(200)
     expect(await from(`http://${host}`, { 'X-Forwarded-Proto': 'https' })).toBe(403)
-    // A client may have sent the first entry. The proxy appends its own.
+    // The client may have sent the first entry. The proxy appends its entry.
     expect(await from(`http://${host}`, { 'X-Forwarded-Proto': 'https, http' })).toBe(200)
     for (const wrong of ['http://127.0.0.1', `http://localhost:${port}`, `http://${host}.attacker.example`, host, ''])
       expect(await from(wrong), wrong).toBe(403)

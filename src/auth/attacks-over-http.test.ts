@@ -28,7 +28,7 @@ const examples: Record<ParameterKind, string> = {
   path: '0/000',
 }
 
-/** Every row of the route table, with an example path. */
+/** All rows of the route table, with example paths. */
 const rows = () =>
   routeTable(service).map(row => ({
     ...row,
@@ -38,18 +38,21 @@ const rows = () =>
 /** The scopes that a token needs for a row. */
 function neededFor({ scope, path }: { scope: string; path: string }): string[] {
   if (path.endsWith('/dossier')) return [scope, 'consents:read', 'changes:read', 'records:read']
-  // The stack of notes, which an earlier row makes, has the first attribute.
+  // An earlier row creates the stack of notes, which has the first attribute.
   if (path.endsWith('/violations')) return [scope, 'records:read']
   if (path.endsWith('/preview') && scope === 'people:erase') return [scope, 'people:read']
   return path.endsWith('/history') && scope !== 'consents:read' ? [scope, 'changes:read'] : [scope]
 }
 
-/** Every scope alone, every two, all but one, all but two, and all. */
+/** Each scope alone, each pair of scopes, all but one, all but two, and all. */
 const sets = Array.from({ length: 2 ** scopes.length }, (_, bits) =>
   scopes.filter((_, index) => (bits >> index) & 1),
 ).filter(({ length }) => (length > 0 && length <= 2) || length >= scopes.length - 2)
 
-/** Whether a test of a row tries a set of scopes. `npm test` tries what the row needs, and all but one scope that it needs. */
+/**
+ * Whether a test of a row tries a set of scopes. `npm test` tries the scopes that the row needs, and the same without
+ * one of them.
+ */
 const isTried = (held: readonly string[], needed: readonly string[]) =>
   isWhole ||
   (held.length === needed.length && needed.every(scope => held.includes(scope))) ||
@@ -175,7 +178,7 @@ describe('a modified token', () => {
     const modified = changes.map(each => each.reduce(modify, token)).filter(each => each !== token)
     console.log(`${modified.length} modified tokens, seed ${seed}`)
     expect(modified.length).toBeGreaterThan(0.9 * runs.numRuns)
-    // The requests run concurrently, so tokens with an unknown kid share its look-ups.
+    // The requests run concurrently, so tokens with an unknown kid share the look-ups of keys.
     const answers = await Promise.all(
       modified.map(async each => ({ each, ...(await bare('/v1/schema', { Authorization: `Bearer ${each}` })) })),
     )

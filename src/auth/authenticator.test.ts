@@ -109,7 +109,7 @@ describe('the organization of a token', () => {
 describe('many organizations', () => {
   let keys: string[]
   let made = 0
-  /** Creates five organizations. Presents the tokens of those with these numbers to one authenticator. */
+  /** Creates five organizations. Presents the tokens of the organizations with these numbers to one authenticator. */
   async function makePresent() {
     made += 1
     keys = Array.from({ length: 5 }, (_, index) => `many${made}-${index}`)
@@ -119,7 +119,7 @@ describe('many organizations', () => {
     return (...numbers: number[]) => Promise.all(numbers.map(number => presentToken(tokens[number]!, authenticator)))
   }
   const lookUps = () => gate.queries.filter(name => name.startsWith('find_organization'))
-  /** Presents the first token, after which all organizations are read again. */
+  /** Presents the first token, so that all organizations are read again. */
   async function readTogether(present: Awaited<ReturnType<typeof makePresent>>) {
     gate.nowMs += 6_000
     gate.answered = []

@@ -31,7 +31,7 @@ type AuthenticatorOptions = {
   report?: (problem: string) => void
 }
 
-/** A token whose signature was valid, its caller, and when it was last used, in Unix time in milliseconds. */
+/** A token with a valid signature, its caller, and its last use in Unix time in milliseconds. */
 export type CachedToken = VerifiedToken & { caller: Caller; usedAtMs: number }
 
 // A token of kith has 400 bytes, so a full cache takes about 12 MB.
@@ -46,8 +46,7 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
   ]
   const organizations = createOrganizations(db, nowMs)
   const parents = createParents(db, nowMs)
-  // The key is the whole header, because the signature was verified over exactly these bytes. Invalid tokens are not
-  // cached.
+  // The key is the whole header, because the signature covers exactly these bytes. Invalid tokens are not cached.
   const verified = new Map<string, CachedToken>()
 
   async function verify(token: string, authorization: string, signal: Signal | undefined): Promise<Caller> {
@@ -56,7 +55,7 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
     return admit(verification, authorization, signal)
   }
 
-  /** Admits a token of a valid signature, if its organization, client and session exist. */
+  /** Admits a token with a valid signature, if its organization, client and session exist. */
   async function admit(
     verification: VerifiedToken,
     authorization: string,
@@ -93,7 +92,7 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
 
   const isOwn = ({ issuer }: VerifiedToken) => issuer === issuers[0]
 
-  /** The claims of an outside issuer name none of kith's clients, sessions and tokens. */
+  /** The client, session and token in the claims. The claims of an outside issuer name none of kith's. */
   function parentsOf(token: VerifiedToken): ParentIds {
     const { client_id, session_id, token_id } = token.claims
     return isOwn(token)
@@ -102,8 +101,8 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
   }
 
   /**
-   * Outside issuers, and callers that make tokens, choose subjects as they like. A subject has no line feed, so no identity equals that
-   * of a token that the command line made, which is its subject.
+   * Outside issuers, and callers that make tokens, choose any subject. A subject has no line feed, so none of their
+   * identities equals that of a token of the command line, which is the subject alone.
    */
   function identityOf(token: VerifiedToken): string {
     const { subject, maker } = token.claims
@@ -113,9 +112,9 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
 
   return Object.freeze({
     /**
-     * Authenticates a request by its Authorization headers. Returns the caller at once if its token is cached as
-     * verified. Throws a Fault `unauthorized` with `WWW-Authenticate` of RFC 6750, which has no error code if there is no
-     * token. `recalled` is what `recall` has returned for the first header.
+     * Authenticates a request by its Authorization headers. Returns the caller at once if its verified token is cached.
+     * Throws a Fault `unauthorized` with the `WWW-Authenticate` of RFC 6750, which has no error code if there is no
+     * token. `recalled` is the result of `recall` for the first header.
      */
     authenticate: (
       authorizations: readonly string[],
@@ -140,11 +139,11 @@ export function createAuthenticator({ db, keys, config, nowMs = Date.now, report
     },
     /** The sessions of the console, which authenticate requests by a cookie. */
     sessions: createSessions(db, organizations, nowMs),
-    /** What the cache has of an Authorization header. The token may have expired since. Runs no query. */
+    /** The cached token of an Authorization header. It may have expired since. Runs no query. */
     recall: (authorization: string): CachedToken | undefined => verified.get(authorization),
     /** The public halves of the service's valid keys (RFC 7517). */
     jwks: ownKeys.jwks,
-    /** The listed tokens that were used since a moment, in Unix time in milliseconds, with their last use. */
+    /** The listed tokens that were used since a time, in Unix time in milliseconds, with their last use. */
     usesSince: (sinceMs: number): TokenUse[] =>
       [...verified.values()].flatMap(({ caller: { organization, credential }, usedAtMs }) =>
         credential.token_id === undefined || usedAtMs < sinceMs
@@ -160,8 +159,8 @@ const sharedKey = (secret: string | undefined) =>
   secret === undefined ? undefined : ({ algorithm: 'HS256', key: Buffer.from(secret) } as const)
 
 /**
- * The token after `Bearer` and one space. Another scheme counts as no token (RFC 6750, 3.1), two headers as an invalid
- * one.
+ * The token after `Bearer` and one space. Another scheme counts as no token (RFC 6750, 3.1), and two headers count as
+ * an invalid token.
  */
 function readBearer(authorizations: readonly string[]): string {
   const [authorization = ''] = authorizations
@@ -181,11 +180,11 @@ function throwInvalidToken(problem?: string): never {
 /** A verified token: its claims, its issuer, and the key that signed it. */
 type VerifiedToken = { claims: Claims; issuer: Issuer; kid: string | undefined; key: VerifyingKey }
 
-/** `problem` says what is wrong with a correctly signed token. It is undefined for any other invalid token. */
+/** `problem` describes the fault of a correctly signed token. It is undefined for any other invalid token. */
 type Verification = VerifiedToken | { problem: string | undefined }
 
 /**
- * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer; an unknown `iss`
+ * Verifies the signature and the claims of a token. Its unverified `iss` only selects the issuer. An unknown `iss`
  * causes no look-up. The result is the same for a wrong signature, an unknown key and a malformed token.
  */
 async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () => number): Promise<Verification> {
@@ -193,7 +192,7 @@ async function verifyToken(token: string, issuers: readonly Issuer[], nowMs: () 
   if (!unverified) return { problem: undefined }
   const { algorithm, kid, payload } = unverified
   const issuer = issuers.find(({ name }) => name === payload.iss)
-  // Only the shared secret has no `kid`. A public key is therefore never used as an HMAC secret, nor the reverse.
+  // Only the shared secret has no `kid`. So a public key is never used as an HMAC secret, nor the reverse.
   if (!issuer?.algorithms.includes(algorithm) || (algorithm === 'HS256') !== (kid === undefined))
     return { problem: undefined }
   const key = await issuer.keys.find(kid)

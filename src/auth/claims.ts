@@ -6,28 +6,30 @@ import type { JsonObject } from './decode-jwt.ts'
 import type { Issuer } from './issuers.ts'
 import { ownName } from './keys/keys.ts'
 
-/** The checked claims of a token. Whether the organization and the client exist is not checked yet. */
+/** The checked claims of a token. The existence of the organization and the client is not checked yet. */
 export type Claims = {
   organizationKey: string
   subject: string
   scopes: ReadonlySet<Scope>
-  /** The client that the token was issued to, if it names one. */
+  /** The client that the token was issued to, if the token names one. */
   client_id: string | undefined
-  /** The session of the console that the token was made in, if it names one. */
+  /** The console session in which the token was made, if the token names one. */
   session_id: string | undefined
-  /** The jti of a listed token. Undefined for one that ends with its client alone, or that a command made for itself. */
+  /**
+   * The jti of a listed token. Undefined for a token that ends only with its client, or that a command made for itself.
+   */
   token_id: string | undefined
-  /** The name under which rate limits count its requests, if another token or a session made it. */
+  /** The name under which rate limits count the token's requests, if another token or a session made it. */
   budget: string | undefined
   /** The key of its role, if it has one. */
   role: string | undefined
   /** A digest of the identity of the caller that made the token, if another token or a session made it. */
   maker: string | undefined
-  /** Unix time in milliseconds. The token is refused from then on. */
+  /** Unix time in milliseconds, from which on the token is refused. */
   expiresAtMs: number
 }
 
-/** How far ahead the clock of an issuer may be. */
+/** The maximum lead of an issuer's clock. */
 export const clockToleranceMs = 30_000
 
 // Year 9999. A larger value is usually a time in milliseconds, and such a token would practically never expire.
@@ -37,9 +39,9 @@ const maxTimeSeconds = 253_402_300_799
 export const isSubject = (subject: unknown): subject is string => typeof subject === 'string' && isActorName(subject)
 
 /**
- * Reads the claims of a verified token. Returns a text that says what is wrong with them if they are invalid. A token
- * expires at its `exp` plus the issuer's tolerance. `nbf` and `iat` may lie up to 30 s in the future. `aud` is
- * the audience, or a list of texts that contains it. A `scope` that is missing or not a string grants nothing.
+ * Reads the claims of a verified token. If they are invalid, returns a text that describes the fault. A token expires
+ * at its `exp` plus the issuer's tolerance. `nbf` and `iat` may be up to 30 s in the future. `aud` is the audience, or
+ * a list of texts that contains it. A `scope` that is missing or not a string grants nothing.
  */
 export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): Claims | string {
   const { iss, aud, sub, org, scope, exp, nbf, iat, jti, client_id, session_id, token_id, budget, maker } = payload
@@ -48,7 +50,7 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
   if (!isAudience(aud, issuer.audience)) return `its aud is not ${issuer.audience}, and no list with it`
   if (!isSubject(sub)) return withUnseen(`its sub ${actorNameMessage}`, sub)
   if (typeof org !== 'string' || !isOrganizationKey(org)) return 'its org is not the key of an organization'
-  // The clients of kith have this form, and outside issuers know none of them.
+  // The client_ids of kith have this form. Outside issuers have no such clients.
   if (issuer.name !== ownName && looksLikeClient(sub, org)) return 'its sub has the form of a client_id of kith'
   if (jti !== undefined && typeof jti !== 'string') return 'its jti is not a string'
   for (const [name, value] of Object.entries({ client_id, session_id, token_id, budget, maker, role }))
@@ -61,7 +63,8 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
     if (!isTime(time)) return `its ${name} is not a time in seconds`
     if (time * 1_000 > nowMs + clockToleranceMs) return `its ${name} is in the future`
   }
-  // An operator who configures the claim expects everybody to have a role. A caller without one would have all fields.
+  // An operator who configures the claim expects every caller to have a role. A caller without a role would see all
+  // fields.
   if (issuer.name !== ownName && issuer.roleClaim !== undefined && role === undefined)
     return `it has no claim ${issuer.roleClaim}, which names the role`
   const scopes = parseScopes(typeof scope === 'string' ? scope : '')
@@ -74,7 +77,7 @@ export function readClaims(payload: JsonObject, issuer: Issuer, nowMs: number): 
 
 export const expiredProblem = 'it has expired'
 
-/** A list may name other services, too (RFC 7519, 4.1.3). Keycloak always sends one if a token is for several. */
+/** A list may also name other services (RFC 7519, 4.1.3). Keycloak always sends a list if a token is for several. */
 function isAudience(aud: unknown, audience: string): boolean {
   if (!Array.isArray(aud)) return aud === audience
   return aud.includes(audience) && aud.every(each => typeof each === 'string')

@@ -46,7 +46,7 @@ describe('a token of a client', () => {
     gate.nowMs += 5_000
     gate.queries = []
     expect(authenticator.authenticate([`Bearer ${token}`])).toMatchObject(accepted)
-    // The keys, the organization and the client.
+    // The queries for the keys, the organization and the client.
     await vi.waitFor(() => expect(gate.queries).toHaveLength(3))
     await vi.waitFor(async () => expect(await presentToken(token, authenticator)).toMatchObject(revoked))
   })

@@ -39,7 +39,7 @@ export async function createClient(
   return { client_id, client_secret }
 }
 
-/** Inserts a client with a new secret. The name and the scopes are checked by the caller. */
+/** Inserts a client with a new secret. The caller checks the name and the scopes. */
 export async function insertClient(
   db: Database,
   organization: { id: number; key: string },
@@ -74,8 +74,8 @@ export async function readClient(
 }
 
 /**
- * Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`, which is the same for a
- * client of another organization.
+ * Revokes a client: it gets no more tokens, and its tokens are refused within seconds. Throws a Fault `not_found`,
+ * which is the same for a client of another organization.
  */
 export async function revokeClient(
   db: Database,
@@ -89,7 +89,8 @@ export async function revokeClient(
 }
 
 /**
- * The organization, name and scope of a client if its secret is right. An unknown id of the right form costs as much work as a wrong secret.
+ * The organization, name and scope of a client if its secret is right. An unknown id of the right form takes as much
+ * work as a wrong secret.
  */
 export async function verifyClient(db: Database, { client_id, client_secret }: Credentials, signal?: Signal) {
   const organizationKey = organizationOf(client_id)

@@ -10,7 +10,7 @@ const algorithms: readonly unknown[] = ['ES256', 'RS256', 'EdDSA', 'HS256'] sati
 /** The accepted values of `typ`: `JWT` of RFC 7519, and the access tokens of RFC 9068. */
 const acceptedTypes = ['JWT', 'AT+JWT', 'APPLICATION/AT+JWT']
 
-/** Header fields that carry a key or change what is signed. A token that has one is refused. */
+/** Header fields that carry a key or change the signed content. A token with any of them is refused. */
 const refusedHeaders = ['jwk', 'jku', 'x5u', 'x5c', 'crit', 'b64', 'zip', 'enc']
 
 /**
@@ -39,7 +39,7 @@ function isPlainHeader(header: JsonObject): header is { alg: TokenAlgorithm; kid
   )
 }
 
-/** Node's decoder skips invalid characters and accepts padding. This one accepts only the canonical encoding. */
+/** Node's decoder skips invalid characters and accepts padding. This function accepts only the canonical encoding. */
 function decodePart(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return part !== '' && bytes.toString('base64url') === part ? bytes : undefined

@@ -1,7 +1,7 @@
 import { splitScopes } from '../route/scopes.ts'
 import type { Credentials } from './clients.ts'
 
-/** A token request (RFC 6749, 4.4.2): the form in the body, and the headers that can identify the client. */
+/** A token request (RFC 6749, 4.4.2): the form in the body, and the headers that may identify the client. */
 export type GrantRequest = {
   authorizations: readonly string[]
   contentType: string | undefined

@@ -22,9 +22,10 @@ import {
 type MakeCall = Author & { signal?: Signal }
 
 /**
- * Makes a token that the list has. Its maker is the author of the call. It ends with `parents`, what the caller that makes it ends with.
- * Throws a Fault of 400 as {@link issueToken} does, and if its name, or one that looks like it, is that of another client, session or token
- * that is valid: a reader of the log must not take one for the other. A maker may have several tokens of one name, and its own.
+ * Makes a listed token. Its maker is the author of the call. It ends with `parents`, with which the caller ends too.
+ * Throws a Fault of 400 as {@link issueToken} does, and if its name equals or resembles the name of another valid
+ * client, session or token, because a reader of the log could confuse the two. A maker may have several tokens of one
+ * name, and may use its own name.
  */
 export async function makeListedToken(
   context: Context,
@@ -40,7 +41,7 @@ export async function makeListedToken(
   const expires_at = new Date((Math.floor(nowMs / 1_000) + request.ttlSeconds) * 1_000).toISOString()
   const { subject: name, scope, role = null } = request
   const maker = call.actor
-  // Under the lock of the organization no other token takes the name.
+  // The lock of the organization keeps other tokens from taking the name meanwhile.
   await changeOrganization(context, call, async ({ tx, organization_id }) => {
     if (name !== maker)
       await requireFreeName({ tx, organization_id }, name, other => other.name === name && other.maker === maker)
@@ -54,8 +55,8 @@ export async function makeListedToken(
 type NameInUse = { name: string; maker: string | null; account_id: string | null }
 
 /**
- * Throws a Fault of 400 if a name, or one that looks like it, is that of another account, client, session or token that is valid. `isSame`
- * tells those of the same caller.
+ * Throws a Fault of 400 if a name equals or resembles the name of another valid account, client, session or token.
+ * `isSame` recognizes those of the same caller.
  */
 export async function requireFreeName(
   { tx, organization_id }: Within,
@@ -70,7 +71,9 @@ export async function requireFreeName(
   throw new Fault(createValueRefusal('/name', message))
 }
 
-/** Reads a page of tokens, newest first: those after the token `before`. Expired ones are listed for 30 days. */
+/**
+ * Reads a page of tokens, newest first, that begins after the token `before`. Expired tokens are listed for 30 days.
+ */
 export async function readTokenPage(
   { db, organization_id }: Context,
   { before, limit = 50 }: TokensQuery,
@@ -80,7 +83,9 @@ export async function readTokenPage(
   return listPage(await db.query<ListedToken>(readTokenPageSql, values, signal), limit)
 }
 
-/** Revokes a token and those that were made with it. They are refused within seconds. Throws a Fault `not_found`. */
+/**
+ * Revokes a token and the tokens that were made with it. They are refused within seconds. Throws a Fault `not_found`.
+ */
 export async function revokeToken({ db, organization_id }: Context, id: string): Promise<void> {
   const revoked = await db.query(revokeTokenSql, [organization_id, id])
   if (revoked.length === 0) refuse('not_found', `The token ${id} does not exist or is already revoked.`)
@@ -89,7 +94,7 @@ export async function revokeToken({ db, organization_id }: Context, id: string):
 /** The last use of a token, in Unix time in milliseconds. */
 export type TokenUse = { organization_id: number; token_id: string; usedAtMs: number }
 
-/** Returns a function that stores when tokens were last used, to the minute: those that were since it stored the last time. */
+/** Returns a function that stores the minute of the last use of each token that was used since the previous call. */
 export function tokenUses(db: Database, { usesSince }: { usesSince(sinceMs: number): readonly TokenUse[] }) {
   let sinceMs = 0
   return async (): Promise<void> => {

@@ -6,18 +6,21 @@ import { ownName } from './keys/keys.ts'
 export type KeySource = {
   /** The cached key. Undefined if the cache is too old. Returns at once. */
   peek(kid: string | undefined): VerifyingKey | undefined
-  /** The cached key, or else one that is fetched now. Throws a Fault of 503, or the database's error, if that fails. */
+  /**
+   * The cached key, or else a key that is fetched now. Throws a Fault of 503, or the database's error, if the fetch
+   * fails.
+   */
   find(kid: string | undefined): Promise<VerifyingKey | undefined>
 }
 
-/** An issuer of tokens. Only its own keys can verify its tokens, and they verify no others. */
+/** An issuer of tokens. Only its keys can verify its tokens, and they verify no others. */
 export type Issuer = Readonly<{
   name: string
   audience: string
   algorithms: readonly TokenAlgorithm[]
-  /** How long a token is accepted after its `exp`. The clock of an outside issuer may differ. */
+  /** The time for which a token is accepted after its `exp`, because the clock of an outside issuer may differ. */
   toleranceMs: number
-  /** The claim that names the role of the caller. Undefined: no claim does. */
+  /** The claim that names the role of the caller. Undefined if no claim does. */
   roleClaim: string | undefined
   keys: KeySource
 }>
@@ -33,7 +36,7 @@ export const ownIssuer = (keys: KeySource): Issuer =>
     keys,
   })
 
-/** The outside issuer that the configuration names. */
+/** The outside issuer in the configuration. */
 export const outsideIssuer = (
   { issuer, audience, roleClaim }: { issuer: string; audience: string; roleClaim: string | undefined },
   keys: KeySource,

@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net'
 import { refuse } from '../values/errors.ts'
 import { ageOf, setWithBound } from './ttl-cache.ts'
 
-/** The failed attempts that a client id may make from one address, and an address in total, before they must wait. */
+/** The maximum failed attempts of a client id from one address, and of an address in total, before they must wait. */
 const maxOfClient = 10
 const maxOfAddress = 100
 const windowMs = 60_000
@@ -45,7 +45,7 @@ export function createLoginThrottle(nowMs: () => number = Date.now) {
     return Math.ceil(Math.max(...remainingMs) / 1_000)
   }
 
-  /** Counts an attempt as failed. If there were too many, it is not counted, and the seconds to wait are returned. */
+  /** Counts an attempt as failed. After too many attempts, does not count it and returns the seconds to wait. */
   function countAttempt(client_id: string, address: string): number | undefined {
     const counters = countersOf(client_id, address)
     const waitSeconds = waitOf(counters)
@@ -64,12 +64,15 @@ export function createLoginThrottle(nowMs: () => number = Date.now) {
   }
 
   return {
-    /** The seconds to wait after too many failed attempts. Undefined if another one is allowed. Counts nothing. */
+    /**
+     * The seconds to wait after too many failed attempts. Undefined if another attempt is allowed. Counts no attempt.
+     */
     waitSeconds: (client_id: string, address: string) => waitOf(countersOf(client_id, address)),
     countAttempt,
     uncountAttempt,
     /**
-     * Runs an attempt to prove something. It is counted as failed if its result is undefined or false. Throws a Fault of 429 after too many.
+     * Runs an attempt to authenticate. An undefined or false result counts as a failure. Throws a Fault of 429 after
+     * too many failures.
      */
     attempt: async <Result>(client_id: string, address: string, run: () => Promise<Result>): Promise<Result> => {
       const waitSeconds = countAttempt(client_id, address)
@@ -94,8 +97,8 @@ function throwThrottled(waitSeconds: number): never {
 }
 
 /**
- * The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses stay as they
- * are.
+ * The /64 network of an IPv6 address, because its owner usually has all 2^64 addresses. Other addresses are returned
+ * unchanged.
  */
 export function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address

@@ -6,13 +6,13 @@ import { looksLikeClient } from '../values/actor-names.ts'
 import { clockToleranceMs, isSubject } from './claims.ts'
 import { readBounded } from './keys/outside-keys.ts'
 
-/** The secrets of a sign-in that has begun. The browser holds them in a cookie until it comes back. */
+/** The secrets of a sign-in in progress. The browser keeps them in a cookie until it returns from the issuer. */
 export type PendingSignIn = { state: string; nonce: string; verifier: string }
 
-/** The person whom the issuer has identified. */
+/** The person that the issuer has identified. */
 export type IssuerIdentity = { organizationKey: string; name: string; scope: string; role: string | undefined }
 
-/** The reasons for which a sign-in at the outside issuer fails. */
+/** The reasons why a sign-in at the outside issuer fails. */
 type IssuerProblem = 'denied' | 'expired' | 'no_access' | 'throttled' | 'unavailable' | 'failed'
 
 /** Ends a sign-in at the outside issuer. `cause` is for the log only. */
@@ -27,7 +27,10 @@ export class IssuerRefusal extends Error {
 
 export type SignInIssuer = NonNullable<ReturnType<typeof createSignInIssuer>>
 
-/** Fetches with a bound of the body: the issuer may be wrong or compromised, and the library reads whole bodies. */
+/**
+ * Fetches with a limit for the size of the body, because the issuer may be faulty or compromised, and the library reads
+ * whole bodies.
+ */
 async function fetchBounded(url: string, { body, ...options }: CustomFetchOptions): Promise<Response> {
   const response = await fetch(url, { ...options, body: body ?? null })
   const bytes = await readBounded(response)
@@ -35,10 +38,10 @@ async function fetchBounded(url: string, { body, ...options }: CustomFetchOption
   return new Response(bytes.length === 0 ? null : new Uint8Array(bytes), { status, statusText, headers })
 }
 
-/** Seconds for each request to the issuer. A callback makes two, within the deadline of its request. */
+/** The timeout in seconds of each request to the issuer. A callback makes two, within the deadline of its request. */
 const timeoutSeconds = 4
 
-/** Reads the endpoints of the issuer. The library is loaded with the first sign-in. */
+/** Reads the endpoints of the issuer. The first sign-in loads the library. */
 async function discover(
   { issuer, jwksUrl }: NonNullable<Config['outsideIssuer']>,
   { id, secret }: NonNullable<Config['issuerClient']>,
@@ -47,7 +50,7 @@ async function discover(
   const extensions = issuer.startsWith('http:') ? [oidc.allowInsecureRequests] : []
   const options = { timeout: timeoutSeconds, execute: extensions, [oidc.customFetch]: fetchBounded }
   const found = await oidc.discovery(new URL(issuer), id, secret, undefined, options)
-  // The keys come only from the configured address, as those of bearer tokens.
+  // The keys come only from the configured URL, as do those of bearer tokens.
   const { supportsPKCE: _, ...metadata } = found.serverMetadata()
   const configuration = new oidc.Configuration({ ...metadata, jwks_uri: jwksUrl }, id, secret)
   configuration.timeout = timeoutSeconds
@@ -57,8 +60,8 @@ async function discover(
 }
 
 /**
- * Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal. Returns undefined if
- * the configuration names no client of the issuer.
+ * Signs people in at the outside issuer: the authorization code flow of OpenID Connect with PKCE. Throws IssuerRefusal.
+ * Returns undefined if the configuration names no client of the issuer.
  */
 export function createSignInIssuer({ outsideIssuer, issuerClient }: Pick<Config, 'outsideIssuer' | 'issuerClient'>) {
   if (!outsideIssuer || !issuerClient) return undefined
@@ -77,7 +80,7 @@ export function createSignInIssuer({ outsideIssuer, issuerClient }: Pick<Config,
 
   return {
     name,
-    /** The address at the issuer that a browser is sent to, and what the browser must bring back. */
+    /** The URL at the issuer to which the browser is sent, and the secrets that the browser must bring back. */
     begin: async (redirect_uri: string): Promise<{ url: string; pending: PendingSignIn }> => {
       const configuration = await configure()
       const oidc = await import('openid-client')
@@ -100,20 +103,22 @@ export function createSignInIssuer({ outsideIssuer, issuerClient }: Pick<Config,
   }
 }
 
-/** The codes of openid-client for an issuer that does not answer, or with an error of its own. */
+/** The codes of openid-client for an issuer that does not answer, or answers with its own error. */
 const awayCodes = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM']
 
-/** The issuer's own text is not shown: whoever makes a link could choose it. */
+/** The issuer's text is not shown, because the author of a link could choose it. */
 function problemOf(error: { code?: string; error?: string; name?: string }): IssuerProblem {
   if (error.error === 'access_denied') return 'denied'
   const isAway = error.name === 'TypeError' || awayCodes.includes(error.code ?? '')
   return isAway ? 'unavailable' : 'failed'
 }
 
-/** Reads the claims of an ID token: the organization, scopes and role as those of bearer tokens, and the name of the person. */
+/**
+ * Reads the claims of an ID token: the organization, scopes and role as in bearer tokens, and the name of the person.
+ */
 function readIdentity(claims: Record<string, unknown>, roleClaim: string | undefined, nowMs: number): IssuerIdentity {
   const { org, scope, sub, name, email, iat } = claims
-  // The library checks every other time of an ID token.
+  // The library checks all other times of an ID token.
   if (typeof iat === 'number' && iat * 1_000 > nowMs + clockToleranceMs) throw new IssuerRefusal('failed')
   const granted = [...parseScopes(typeof scope === 'string' ? scope : '')].join(' ')
   if (typeof org !== 'string' || !isOrganizationKey(org) || granted === '') throw new IssuerRefusal('no_access')

@@ -10,12 +10,12 @@ import { createTtlCache } from './ttl-cache.ts'
 
 type Organization = Caller['organization']
 
-/** The client, the session and the row of the list that a token ends with, as its claims name them. */
+/** The client, the session and the listed token that a token ends with, from its claims. */
 export type ParentIds = Pick<Credential, 'client_id' | 'session_id' | 'token_id'>
 
 /**
- * Caches for a few seconds what tokens end with that still exists and is not revoked. Once the entry of a revoked client, session or token
- * expires, its tokens are refused. A token that names nothing ends with nothing.
+ * Caches for a few seconds whether the parents of tokens exist and are not revoked. Once the entry of a revoked client,
+ * session or token expires, its tokens are refused. A token without parents passes.
  */
 export function createParents(db: Database, nowMs: () => number) {
   const [clients, sessions] = [createCache(db, findClientsSql, nowMs), createCache(db, findLiveSessionsSql, nowMs)]
@@ -25,7 +25,7 @@ export function createParents(db: Database, nowMs: () => number) {
     { name: 'token_id', cache: createCache(db, findTokensSql, nowMs), problem: 'it has been revoked' },
   ] as const
   return {
-    /** Answers at once, from what is cached. False if something is not. */
+    /** Checks the cache synchronously. False if an entry is missing. */
     peek: (organization: Organization, ids: ParentIds): boolean =>
       caches.every(({ name, cache }) => {
         const id = ids[name]
@@ -33,7 +33,7 @@ export function createParents(db: Database, nowMs: () => number) {
           id === undefined || (isPossible(organization, name, id) && cache.peek(`${organization.id} ${id}`) === true)
         )
       }),
-    /** Why the token is refused. Undefined if it is not. */
+    /** The reason why the token is refused, or undefined if it is not. */
     find: async (organization: Organization, ids: ParentIds, signal?: Signal): Promise<string | undefined> => {
       for (const { name, cache, problem } of caches) {
         const id = ids[name]
@@ -49,7 +49,10 @@ export function createParents(db: Database, nowMs: () => number) {
 const isPossible = ({ key }: Organization, name: keyof ParentIds, id: string) =>
   name === 'client_id' ? organizationOf(id) === key : isUuid(id)
 
-/** Keys are an organization and an id. The statement finds those of many organizations that are not revoked. */
+/**
+ * The keys consist of an organization and an id. The statement finds the ids of many organizations that are not
+ * revoked.
+ */
 function createCache(db: Database, findSql: Statement, nowMs: () => number) {
   const load = async (keys: readonly string[], signal?: Signal): Promise<ReadonlyMap<string, true>> => {
     const pairs = keys.map(key => key.split(' '))

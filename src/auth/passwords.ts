@@ -9,8 +9,8 @@ const minPasswordCharacters = 12
 export const maxPasswordBytes = 1_024
 
 /**
- * The parameters of new hashes: those of OWASP's list that take 32 MiB. A hash takes 0.3 s of one processor. The first of the list takes
- * 128 MiB and 0.4 s.
+ * The parameters of new hashes, from OWASP's list, with 32 MiB. A hash takes 0.3 s of one processor. The list's first
+ * entry takes 128 MiB and 0.4 s.
  */
 const current = { ln: 15, r: 8, p: 3 }
 type Cost = typeof current
@@ -18,9 +18,11 @@ type Cost = typeof current
 const saltBytes = 16
 const hashBytes = 32
 
-/** At most so many hashes at a time, so that the thread pool of Node.js has threads left and hashes take 64 MiB at most. */
+/**
+ * The maximum number of concurrent hashes, so that Node's thread pool has threads left and hashes take 64 MiB at most.
+ */
 const maxRunning = 2
-/** Beyond so many that wait, which takes about two seconds, a sign-in is refused. */
+/** With more waiting hashes than this, which take about two seconds, a sign-in is refused. */
 const maxWaiting = 8
 const running = new FairPool<string>({ max: maxRunning })
 
@@ -32,7 +34,7 @@ const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt)
 async function hash(password: string, salt: Buffer, { ln, r, p }: Cost, { address, signal }: Turn): Promise<Buffer> {
   if (running.waiting >= maxWaiting)
     refuse('operation_failed', 'Too many people sign in at the moment. Retry after 1 second.', retryInASecond)
-  // Keyboards type some letters in two ways.
+  // Keyboards produce some letters in two Unicode forms.
   const text = password.normalize('NFKC')
   const options = { N: 2 ** ln, r, p, maxmem: 256 * 2 ** ln * r }
   return running.run(address, signal, () => derive(text, salt, hashBytes, options))
@@ -49,10 +51,10 @@ export async function hashPassword(password: string, turn: Turn): Promise<string
   return print(current, salt, await hash(password, salt, current, turn))
 }
 
-/** No password has this hash. */
+/** A hash that no password has. */
 const unknown = print(current, Buffer.alloc(saltBytes), Buffer.alloc(hashBytes))
 
-/** Whether a password has the stored hash. Without one, it takes as long and is false. */
+/** Whether a password has the stored hash. Without a stored hash, it takes the same time and returns false. */
 export async function verifyPassword(
   password: string,
   stored: string | null | undefined,
@@ -64,7 +66,7 @@ export async function verifyPassword(
   return timingSafeEqual(found, Buffer.from(expected, 'base64url')) && stored != null
 }
 
-/** Passwords of twelve and more characters that every list of guesses begins with. */
+/** Passwords of twelve and more characters that come first in every list of guesses. */
 const obvious = new Set(
   (
     '123456789012 1234567890123 1234567890ab 111111111111 000000000000 password1234 password12345 passwordpassword administrator ' +
@@ -73,7 +75,7 @@ const obvious = new Set(
   ).split(' '),
 )
 
-/** Why a password is refused for an account of a name. Undefined if it is not. */
+/** The reason why a password is refused for an account with this name, or undefined if it is not. */
 export function passwordProblem(password: string, name: string): string | undefined {
   if ([...password].length < minPasswordCharacters) return `must be at least ${minPasswordCharacters} characters`
   if (Buffer.byteLength(password) > maxPasswordBytes) return `must be at most ${maxPasswordBytes} bytes of UTF-8`

@@ -3,7 +3,6 @@ import { listSchema } from '../organizations/definition-schema.ts'
 import { scopes } from '../route/scopes.ts'
 import { closedObject, nullable, Type, text, time, uuid } from '../values/json-schema.ts'
 
-/** A scope of a token. */
 const scope = Type.Enum([...scopes], { title: 'Scope', description: 'A scope of a token.' })
 const grantedScopes = Type.Array(scope)
 const requestedScopes = Type.Array(scope, {
@@ -58,7 +57,7 @@ export const apiClient = Type.Object(shownClient, {
 })
 export type Client = Static<typeof apiClient>
 
-/** A client with the secret that was just made. No read shows it again. */
+/** A client with a new secret. No read shows the secret again. */
 export const apiClientWithSecret = Type.Object(
   { ...shownClient, client_secret: text('The secret of the client. It is shown only this once.') },
   {
@@ -115,7 +114,9 @@ export const signingKey = Type.Object(
 )
 export type ListedKey = Static<typeof signingKey>
 
-/** The maximum lifetime of a token of POST /v1/tokens: 366 days. `kith token` makes tokens for longer. */
+/**
+ * The maximum lifetime of a token of POST /v1/tokens: 366 days. `kith token` can make tokens with a longer lifetime.
+ */
 const maxTokenSeconds = 366 * 86_400
 
 /** Body of POST /v1/tokens. */
@@ -143,7 +144,7 @@ export type ApiTokenBody = Static<typeof newToken>
 
 const exampleJti = '8f7b6a2e-3c4d-4e5f-9a0b-1c2d3e4f5a6b'
 
-/** A token that was just made. Nothing shows it again. */
+/** A new token. No read shows it again. */
 export const apiToken = Type.Object(
   {
     token: text('The token, for the header Authorization. It is shown only this once.'),
@@ -184,7 +185,7 @@ const exampleListed = {
 
 const maker = text('The actor that made it. `cli` for the command line on the database.')
 
-/** A token as a read shows it, which nobody can use. */
+/** A token in a list, without its secret text. */
 const listedToken = Type.Object(
   {
     jti: uuid('The id of the token.'),
@@ -269,7 +270,7 @@ export type Account = Static<typeof account>
 
 export const accountList = listSchema(account)
 
-/** An account with the invitation that was just made. No read shows it again, and the code in its link is stored nowhere. */
+/** An account with a new invitation. No read shows the invitation again, and the code in its link is not stored. */
 export const invitedAccount = Type.Object(
   {
     ...shownAccount,

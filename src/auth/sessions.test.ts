@@ -19,14 +19,17 @@ beforeEach(async () => {
   await setExpiry(3_600)
 })
 
-/** Lets the sessions of the organization expire some seconds after the start of the test, by the clock of the gate. */
+/** Makes the sessions of the organization expire some seconds after the start of the test, by the clock of the gate. */
 const setExpiry = (seconds: number) =>
   gate.db.query(statement('', 'update sessions set expires_at = $2 where organization_id = $1'), [
     organization.id,
     new Date(gate.nowMs + seconds * 1_000).toISOString(),
   ])
 
-/** Authenticates a cookie's value. Returns the name and the organization of the session, or the status of the refusal. */
+/**
+ * Authenticates the value of a cookie. Returns the name and the organization of the session, or the status of the
+ * refusal.
+ */
 async function present(token = started.token, to: Authenticator = gate.authenticator, from = address) {
   try {
     const { caller } = await to.sessions.authenticate(token, from)
@@ -122,7 +125,7 @@ describe('guessing a session', () => {
     expect(await present(guess(500), authenticator)).toBe(429)
     expect(gate.queries).toEqual([])
     expect(await present(started.token, authenticator, '192.0.2.2')).toEqual(accepted())
-    // The session is cached now, so that its owner at the same address does not wait.
+    // The session is cached now, so its owner at the same address need not wait.
     expect(await present(started.token, authenticator)).toEqual(accepted())
     gate.nowMs += 60_000
     expect(await present(guess(501), authenticator)).toBe(401)

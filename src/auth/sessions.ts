@@ -8,7 +8,7 @@ import { createLoginThrottle } from './login-throttle.ts'
 import type { Organizations } from './organizations.ts'
 import { createTtlCache } from './ttl-cache.ts'
 
-/** A session of the console that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
+/** A console session that a cookie has proved. `expires_at` is RFC 3339 in UTC. */
 export type CallerSession = Readonly<{ caller: Caller } & Pick<Session, 'id' | 'method' | 'account_id' | 'expires_at'>>
 
 type CachedSession = CallerSession & { isLive: boolean; expiresAtMs: number }
@@ -28,7 +28,7 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
     const caller = Object.freeze(role === null ? given : { ...given, role })
     return Object.freeze({ id, caller, method, account_id, expires_at, isLive: found.isLive, expiresAtMs })
   })
-  // A page sends many requests at once. They share one look-up, so that they are one attempt.
+  // A page sends many requests at once. They share one look-up, so that they count as one attempt.
   const pending = new Map<string, Promise<CachedSession | undefined>>()
 
   const lookUp = (token: string, address: string) =>
@@ -46,19 +46,19 @@ export function createSessions(db: Database, organizations: Organizations, nowMs
 
   return {
     /**
-     * The session of a cookie's value, at once if it is cached. Throws a Fault `unauthorized` if there is none or it has ended, and
-     * `rate_limit_exceeded` after too many unknown values from one address.
+     * The session of a cookie's value, synchronously if it is cached. Throws a Fault `unauthorized` if there is no
+     * session or it has ended, and `rate_limit_exceeded` after too many unknown values from one address.
      */
     authenticate: (token: string, address: string): CallerSession | Promise<CallerSession> => {
       const session = cache.peek(token)
-      // The organization may have been deleted since.
+      // The organization may have been deleted meanwhile.
       const isCached =
         session && organizations.peek(session.caller.organization.key)?.id === session.caller.organization.id
       return isCached ? requireLive(session) : find(token, address)
     },
     /** The organization id of a cached cookie's value. The session may have ended since. Runs no query. */
     cachedOrganizationId: (token: string) => cache.peek(token)?.caller.organization.id,
-    /** Removes a session from the cache of this process, because it was revoked. */
+    /** Removes a revoked session from the cache of this process. */
     forget: (id: string): void => cache.removeWhere(session => session.id === id),
   }
 }

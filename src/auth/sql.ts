@@ -1,6 +1,6 @@
 import { statement } from '../db/db.ts'
 
-/** Only the signing key has a private half: a rotation deletes those of older keys. */
+/** Only the signing key has a private half, because a rotation deletes those of older keys. */
 const signs = 'private_jwk is not null'
 
 /** The signing key and the keys whose tokens may still be valid, newest first. */
@@ -75,7 +75,10 @@ export const findClientSql = statement(
   `select ${shownClient} from clients where organization_id = $1 and id = $2`,
 )
 
-/** $2: the client after which the page begins, or null, $3: limit. Newest first. An unknown client leads to an empty page. */
+/**
+ * $2: the client before the first one of the page, or null, $3: limit. Newest first. For an unknown client, the page is
+ * empty.
+ */
 export const readClientPageSql = statement(
   'read_client_page',
   `select ${shownClient} from clients c
@@ -91,7 +94,10 @@ export const readClientSql = statement(
   'select name, scope, role, secret_sha256 from clients where organization_id = $1 and id = $2 and revoked_at is null',
 )
 
-/** $1: organizations, $2: an id of each. Those that are not revoked. Citus takes a column of unnest for a text unless the statement computes with it. */
+/**
+ * $1: organizations, $2: an id of each. Returns the clients that are not revoked. Citus treats a column of unnest as
+ * text unless the statement computes with it.
+ */
 export const findClientsSql = statement(
   'find_clients',
   `select c.organization_id, c.id from unnest($1::integer[], $2::text[]) as v(organization_id, id)

@@ -10,8 +10,9 @@ import { isSubject } from './claims.ts'
 import { ownName, takeSigningKey } from './keys/keys.ts'
 
 /**
- * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client or the session
- * that it ends with, `token_id` its row in the list of tokens, `maker` and `budget` the caller that makes it, `role` its role.
+ * The contents of a new token. `scope` lists scopes, separated by spaces. `client_id` and `session_id` name the client
+ * or the session that it ends with, `token_id` its row in the list of tokens, `maker` and `budget` the caller that
+ * makes it, `role` its role.
  */
 export type TokenRequest = {
   organizationKey: string
@@ -50,7 +51,7 @@ export async function issueToken(
   const issuedAt = Math.floor(nowMs() / 1_000)
   const expiresAt = issuedAt + ttlSeconds
   const { kid, algorithm, key } = await takeSigningKey(db, expiresAt, signal)
-  // JSON leaves out what is undefined.
+  // JSON omits undefined members.
   return new SignJWT({
     org: organizationKey,
     scope: words.join(' '),

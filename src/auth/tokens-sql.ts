@@ -1,6 +1,9 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: name, $4: scope, $5: maker, $6: expiry, $7: client, $8: session, $9: the token that makes it, $10: role; the last four may be null. */
+/**
+ * $2: id, $3: name, $4: scope, $5: maker, $6: expiry, $7: client, $8: session, $9: the token that makes it, $10: role.
+ * The last four may be null.
+ */
 export const insertTokenSql = statement(
   'insert_token',
   `insert into tokens (organization_id, id, name, scope, maker, expires_at, client_id, session_id, role, ancestors)
@@ -8,7 +11,10 @@ export const insertTokenSql = statement(
      (select ancestors || id from tokens where organization_id = $1 and id = $9::uuid), array_remove(array[$9::uuid], null)))`,
 )
 
-/** The names under which callers of the organization may appear in its log now. `maker` is that of a token, `account_id` that of an account or its session. */
+/**
+ * The names of the organization's callers that may currently appear in its log. `maker` is that of a token,
+ * `account_id` that of an account or its session.
+ */
 export const readNamesInUseSql = statement(
   'read_names_in_use',
   `select name, maker, null::uuid as account_id from tokens where organization_id = $1 and revoked_at is null and expires_at > now()
@@ -17,7 +23,10 @@ export const readNamesInUseSql = statement(
    union all select name, null, id from accounts where organization_id = $1`,
 )
 
-/** $2: the token after which the page begins, or null, $3: limit. Newest first. An unknown token leads to an empty page. */
+/**
+ * $2: the token before the first one of the page, or null, $3: limit. Newest first. For an unknown token, the page is
+ * empty.
+ */
 export const readTokenPageSql = statement(
   'read_token_page',
   `select t.id as jti, t.name, t.role, t.maker, t.created_at, t.expires_at, t.last_used_at, t.revoked_at,
@@ -29,7 +38,7 @@ export const readTokenPageSql = statement(
    order by t.created_at desc, t.id desc limit $3`,
 )
 
-/** $1: organizations, $2: an id of each. Those that are not revoked, see `findClientsSql`. */
+/** $1: organizations, $2: an id of each. Returns the tokens that are not revoked, see `findClientsSql`. */
 export const findTokensSql = statement(
   'find_tokens',
   `select t.organization_id, t.id from unnest($1::integer[], $2::text[]) as v(organization_id, id)
@@ -37,7 +46,7 @@ export const findTokensSql = statement(
    where t.revoked_at is null`,
 )
 
-/** $2: id. Revokes the token and those that were made with it, if it was not revoked. */
+/** $2: id. Revokes the token and the tokens that were made with it, unless it was revoked before. */
 export const revokeTokenSql = statement(
   'revoke_token',
   `update tokens set revoked_at = now()
@@ -55,7 +64,7 @@ export const markTokensUsedSql = statement(
      and (t.last_used_at is null or t.last_used_at < v.used_at)`,
 )
 
-/** Deletes those of all organizations. The list shows an expired token for 30 days. */
+/** Deletes the expired tokens of all organizations. The list shows an expired token for 30 days. */
 export const deleteExpiredTokensSql = statement(
   'delete_expired_tokens',
   "delete from tokens where expires_at <= now() - interval '30 days'",

@@ -1,8 +1,8 @@
 import type { Signal } from '../process/signal.ts'
 
 /**
- * The milliseconds between `sinceMs` and `nowMs`. The age is infinite if `sinceMs` lies in the future, because the
- * clock was set back: the caller then treats the value as expired.
+ * The milliseconds between `sinceMs` and `nowMs`. If the clock was set back and `sinceMs` is in the future, the age is
+ * infinite, so that the caller treats the value as expired.
  */
 export function ageOf(sinceMs: number, nowMs: number): number {
   return nowMs < sinceMs ? Number.POSITIVE_INFINITY : nowMs - sinceMs
@@ -17,17 +17,17 @@ export function setWithBound<K, V>(map: Map<K, V>, key: K, value: V, maxSize: nu
 
 /** A cache whose entries expire, so that most requests need no query. */
 export type TtlCache<V> = {
-  /** The cached value, at once; undefined if there is none. An old entry is reloaded in the background. */
+  /** The cached value, synchronously, or undefined if there is none. An old entry is reloaded in the background. */
   peek(key: string): V | undefined
-  /** The cached value, or else the loaded one; undefined if the key does not exist. Throws what `load` throws. */
+  /** The cached value, or else the loaded one. Undefined if the key does not exist. Throws the error of `load`. */
   find(key: string, signal?: Signal): Promise<V | undefined>
-  /** Removes the values that `isGone` selects. A reload that is under way may store one again. */
+  /** Removes the values that `isGone` selects. A reload in progress may store one again. */
   removeWhere(isGone: (value: V) => boolean): void
 }
 
 /**
- * Loads the values of keys by one statement. With it, old entries are reloaded together while any of them is asked for. Without it, a service
- * of many organizations would load one for nearly every request.
+ * Loads the values of keys with one statement. While any of the entries is in use, the old ones are reloaded together.
+ * Without it, a service with many organizations would load an entry for nearly every request.
  */
 type LoadMany<V> = (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>
 
@@ -35,15 +35,18 @@ type Entry<V> = { value: V; loadedAtMs: number; usedAtMs: number; isRefreshing: 
 
 /** An entry of this age is reloaded in the background and still served. */
 const refreshMs = 5_000
-/** An entry of this age is no longer served: a token is accepted for at most so long after its organization, client or session has ended. */
+/**
+ * An entry of this age is no longer served. A token is accepted for at most this long after its organization, client or
+ * session has ended.
+ */
 const maxAgeMs = 10_000
-/** How long the cache remembers that a key does not exist. */
+/** The time for which the cache remembers that a key does not exist. */
 const notFoundMs = 1_000
 const maxEntries = { alone: 10_000, together: 50_000 }
 const maxNotFound = 1_000
-/** Entries are reloaded together at most this often. */
+/** The minimum interval between common reloads of entries. */
 const reloadMs = 1_000
-/** An entry that nobody has asked for in this time is not reloaded. */
+/** An entry without a request in this time is not reloaded. */
 const maxUnusedMs = 600_000
 
 /** Caches the values that `load` returns. `load` returns undefined for a key that does not exist. */
@@ -98,7 +101,7 @@ export function createTtlCache<V>(
         else if (value !== undefined) Object.assign(entry, { value, loadedAtMs: startedAtMs })
       }
     } catch {
-      // The entries are loaded one by one when they are no longer served.
+      // The entries are then loaded one by one when they are no longer served.
     } finally {
       isReloading = false
     }

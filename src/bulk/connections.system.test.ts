@@ -64,7 +64,8 @@ describe('the connection of an import', () => {
     await holder.connect()
     try {
       await holder.query("begin; select from entities where external_id = 'locked' for update")
-      // The last set has about 900 lines, which take several transactions. Its last line waits for the lock until the time is over.
+      // The last set has about 900 lines, which take several transactions. Its last line waits for the lock until the
+      // time limit.
       const lines = [...named(1_700), { external_id: 'locked', first_name: 'x' }]
       const reply = await organization.send('POST', people, linesFrom(lines), ndjsonHeaders)
       const last = reply.body.data.at(-1)

@@ -18,7 +18,7 @@ const csv = { 'Content-Type': 'text/csv; charset=whatever' }
 const importCsv = (query: string, body: string | Uint8Array, path = people) =>
   importLines(shop, `${path}${query}`, body, csv)
 const get = (name: string, path = '/v1/people') => shop.ok('GET', `${path}/${name}`)
-/** What an import ended with, instead of its counts. */
+/** The error that ended an import. Its line takes the place of the counts. */
 const faultOf = async (query: string, body: string | Uint8Array) =>
   (await importCsv(query, body)).counts as unknown as { error: string; message: string; progress: object }
 

@@ -10,7 +10,7 @@ import type { Line } from './lines.ts'
 import type { RefusedLine } from './refusals.ts'
 import { csvParameters, type recordsImportQuery } from './schema.ts'
 
-/** What a client says of the CSV in a body. What it leaves out is found from the bytes, or as the command line has it. */
+/** The query parameters that describe a CSV body. kith detects an absent one or uses its default. */
 export type CsvQuery = Pick<Static<typeof recordsImportQuery>, keyof typeof csvParameters>
 
 /** A record or a step of this size takes a few milliseconds, even if each cell has one character. */
@@ -18,15 +18,15 @@ const limits = { maxCharacters: 262_144, stepBytes: 4_096 }
 const maxColumns = 5_000
 const maxNamed = 20
 
-/** Throws a Fault of 400 if a query says something of CSV, and the body is none. */
+/** Throws a Fault of 400 if a query describes CSV but the body is not CSV. */
 export function throwIfCsvQuery(query: CsvQuery): void {
   const given = (Object.keys(csvParameters) as (keyof CsvQuery)[]).find(name => query[name] !== undefined)
   if (given) refuse('invalid_parameter', `${given} applies only to a body with Content-Type: text/csv.`)
 }
 
 /**
- * Converts the records of CSV to lines of JSON, with the numbers of the lines where they begin, or refuses them. Throws a Fault of 400 for
- * a header or an encoding that nobody can read.
+ * Converts the records of CSV to lines of JSON, with the numbers of the lines where they begin, or refuses them. Throws
+ * a Fault of 400 for an invalid header or encoding.
  */
 export async function* csvLinesOf(
   chunks: AsyncIterable<Buffer>,
@@ -36,7 +36,7 @@ export async function* csvLinesOf(
 ): AsyncGenerator<(Line | RefusedLine)[]> {
   const { encoding, delimiter = null, date_order: dateOrder = null, list_separator: listSeparator = '|' } = query
   const { decimal = null, empty = 'absent', true_words = [], false_words = [], null_words = [] } = query
-  // The conversion does not close what it stops reading, and the rest of the body would block the connection.
+  // The conversion does not close a body that it stops reading, and the unread rest would block the connection.
   const body = chunks[Symbol.asyncIterator]()
   try {
     const words = { true_words, false_words, null_words }
@@ -59,7 +59,7 @@ export async function* csvLinesOf(
   }
 }
 
-/** An exported placeholder is no line: it comes back with the entity that links to it. */
+/** An exported placeholder becomes no line. The entity that links to it creates it again. */
 function lineOf({ line: number, body, refusal }: ImportItem): (Line | RefusedLine)[] {
   if (body !== null) return [{ number, text: Buffer.from(body) }]
   if (!refusal) return []
@@ -80,7 +80,10 @@ function planOf(cells: string[], { attributes }: CsvQuery, stack_id: number, def
   return columnsOf(names, targets, { ...none, unknownAsAttributes: attributes === 'rest' })
 }
 
-/** The conversion throws an Error with a message about the body. The client gets it as a Fault. Any other error is a fault of kith and stays. */
+/**
+ * The conversion throws an Error with a message about the body. The client receives it as a Fault. Any other error is a
+ * fault of kith and is rethrown.
+ */
 function throwExplained(error: unknown): never {
   if (error instanceof UnknownColumns) {
     const advice = 'Rename or remove such columns, or import them as texts with attributes=rest.'
@@ -100,6 +103,6 @@ const optionTexts = [
   [/Use --offset.*/, 'Write one, such as Z or +01:00'],
 ] as const
 
-/** Names the parameters of the query in place of the options of the command line, which shares the conversion. */
+/** Replaces the options of the command line, which shares the conversion, by the parameters of the query. */
 const nameParameters = (message: string) =>
   optionTexts.reduce((text, [option, parameter]) => text.replace(option, parameter), message)

@@ -5,7 +5,7 @@ import { type ExportBody, exportEntities } from './export.ts'
 import { type ImportQuery, importEntities } from './import.ts'
 import { exportBody, importAnswer, peopleImportQuery, personLine, recordsImportQuery } from './schema.ts'
 
-/** The import and export endpoints of a kind of entity. People and the records of a stack have the same ones. */
+/** The import and export endpoints of a kind of entity, for people or the records of a stack. */
 export function transferEndpoints(kind: EntityKind): Route[] {
   const { path, params, plural, noun, body, answer } = kind
   const shared = { params, tag: plural, streams: true } as const
@@ -35,7 +35,7 @@ export function transferEndpoints(kind: EntityKind): Route[] {
     },
     {
       ...shared,
-      // Not a GET, because `export` is a valid external identifier.
+      // The export is not a GET, because `export` is a valid external identifier.
       method: 'POST',
       path: `${path}/export`,
       scope: kind.reads,

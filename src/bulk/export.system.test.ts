@@ -10,7 +10,9 @@ const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '2000' })
 const organization = useShop(service)
 
 const path = '/v1/people/export'
-/** Stores people of 5 KB each. An export of 2,000 or more is larger than what the sockets between service and client hold. */
+/**
+ * Stores people of 5 KB each. An export of 2,000 or more exceeds the buffers of the sockets between service and client.
+ */
 const storePeople = (count: number) =>
   insertPeople(service.sql, organization.id, count, { attributes: `jsonb_build_object('text', repeat('n', 5000))` })
 
@@ -24,7 +26,7 @@ async function open(): Promise<IncomingMessage> {
   return response as IncomingMessage
 }
 
-/** The number of database connections that run an export. */
+/** The number of database connections with a running export. */
 const connections = async () => {
   const rows = await service.sql(
     `select 1 from pg_stat_activity where datname = current_database() and query like 'copy (select%'
@@ -96,7 +98,7 @@ describe('an export', () => {
       response.pause()
       if (time % 2) response.socket.resetAndDestroy()
       else response.destroy()
-      // One of two slots is always free, so the test can see the other one become free.
+      // The other one of the two slots stays free, so the test can see this one become free.
       await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     }
     expect(await exportAll(organization, path)).toHaveLength(2_000)
@@ -111,7 +113,7 @@ describe('an export', () => {
     expect((await (await service.organization()).send('POST', path)).status).toBe(200)
     for (const response of [first, second]) response.on('error', () => {})
     first.destroy()
-    // The client does not read the second export, so kith cuts it instead of completing it.
+    // The client does not read the second export, so kith aborts it instead of completing it.
     await expect.poll(connections, { timeout: 10_000 }).toBe(0)
     const closed = new Promise(resolve => second.once('close', resolve))
     second.resume()

@@ -17,12 +17,12 @@ import { accessOf, type FieldAccess } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
 import { maxShownIds } from '../route/shown.ts'
 
-/** The size of a chunk. Its buffer is reused for the next chunk after it was sent. */
+/** The size of a chunk. Its buffer is reused for the next chunk after it is sent. */
 const chunkBytes = 128 * 1024
 
 export type ExportBody = { after_id?: string; links?: 'id' }
 
-/** Streams all entities of a stack as lines, in order of their ids, as they were at one moment. */
+/** Streams all entities of a stack as lines, in order of their ids, from one snapshot. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
   const { context, body, signal } = call
   const stack_id = await kind.stackOf(call)
@@ -42,13 +42,13 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   }
 }
 
-/** The definitions, no older than the snapshot. */
+/** The definitions, which are not older than the snapshot. */
 export async function definitionsOf(context: Context, snapshot: Snapshot, signal: Signal): Promise<Definitions> {
   const [head] = await snapshot.query<{ schema_version: number }>(readSchemaVersionSql, [context.organization_id])
   return definitionsAt(context, head!.schema_version, signal)
 }
 
-/** Lines of entities without the fields that the role of the caller closes. A chunk has whole lines. */
+/** Lines of entities without the fields that the role of the caller closes. A chunk contains whole lines. */
 async function* closeLines(chunks: AsyncIterable<Buffer>, access: FieldAccess): AsyncGenerator<string> {
   for await (const chunk of chunks) yield chunk.toString().replaceAll(/[^\n]+/g, line => closeEntity(line, access))
 }
@@ -61,7 +61,7 @@ type Export = {
   after_id: string
 }
 
-/** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the one before. */
+/** Prints rows as they arrive, no faster than they are sent. Each chunk reuses the buffer of the previous one. */
 async function* linesFrom(
   { shown, signal, body }: Call<ExportBody>,
   { snapshot, close, definitions, stack_id, after_id }: Export,
@@ -73,7 +73,7 @@ async function* linesFrom(
   let listed = 0
   const end = closeAtAbort(snapshot, close, signal)
   try {
-    // A signal that aborted earlier does not call the listener again.
+    // A signal that has aborted before does not call the listener.
     signal.throwIfAborted()
     await awaitPipelined([snapshot.query(waitForReaderSql, []), snapshot.query(readInOrderSql, [])])
     const copying = snapshot.copy(

@@ -404,7 +404,7 @@ describe('during an import', () => {
 
 describe('an import of many bad lines', () => {
   it('reports the first 10,000 in full and the others by number, so that the response stays small', async () => {
-    // Each line has two bytes. Every 5,000th is good, and line 25,001 is blank.
+    // Each line has two bytes. Every 5,000th line is valid, and line 25,001 is blank.
     const good = (number: number) => number % 5_000 === 0
     const numbers = Array.from({ length: 30_000 }, (_, index) => index + 1)
     const body = numbers.map(number => (good(number) ? '{}' : number === 25_001 ? '' : '1')).join('\n')
@@ -432,7 +432,7 @@ describe('an import of many bad lines', () => {
     countTurns()
     await organization.send('POST', `${people}?max_refused=100000`, 'x\n'.repeat(30_000), ndjsonHeaders)
     hasEnded = true
-    // One chunk of the body has all lines, and a set has 128.
+    // All lines are in one chunk of the body, and a set has 128.
     expect(turns).toBeGreaterThan(30_000 / 128 / 4)
   })
 

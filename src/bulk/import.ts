@@ -31,8 +31,8 @@ import type { peopleImportQuery } from './schema.ts'
 import { batchStream, withHeartbeat } from './streams.ts'
 
 /**
- * The lines that a dry run tries together, so that a line finds those before it. Their transaction holds the organization for as long as they
- * take.
+ * The lines that a dry run tries in one transaction, so that a line sees the effects of those before it. The
+ * transaction locks the organization meanwhile.
  */
 const maxDryRun: SetSize = { items: 1_024, bytes: 262_144 }
 
@@ -42,15 +42,17 @@ const imports = perDatabase(() => new FairPool({ share: maxImports }))
 
 const progressMs = 1_000
 
-/** Each element of `match` is a {@link MatchKind} or several, separated by commas. */
+/** Each element of `match` is one or more {@link MatchKind}s, separated by commas. */
 export type ImportQuery = Static<typeof peopleImportQuery>
 
 type Entry = { number: number; bytes: number } & ({ write: Write } | { refusal: Refusal })
 
-/** What became of a line that was written or refused. */
+/** The result of a line that was written or refused. */
 type LineResult = { refused?: RefusedLine; isWarned?: boolean }
 
-/** The results of the first lines of a set. `failure` ended the import, so nobody knows what became of the others. */
+/**
+ * The results of the first lines of a set. `failure` ended the import, so the results of the other lines are unknown.
+ */
 type SetResult = { results: LineResult[]; failure?: { error: unknown } }
 
 type OutcomeCounts = Record<ImportOutcome, number>
@@ -58,7 +60,7 @@ type OutcomeCounts = Record<ImportOutcome, number>
 const importOutcomes = ['created', 'updated', 'unchanged', 'failed'] as const satisfies readonly ImportOutcome[]
 const zeroCounts: OutcomeCounts = { created: 0, updated: 0, unchanged: 0, failed: 0 }
 
-/** Counts the lines of a set by outcome. `sequence` is a number of the change log up to which it includes them. */
+/** Counts the lines of a set by outcome. The change log up to `sequence` includes all of them. */
 type CountLines = (counts: OutcomeCounts, sequence: number) => void
 
 /** Writes the lines of a body in sets. The response contains the refused lines, the progress and the counts. */
@@ -92,7 +94,10 @@ export async function importEntities(kind: EntityKind, call: StreamingCall<Impor
 
 type Locate = (line: ImportLine) => ImportLine
 
-/** Gives the numbers of lines without a prefix that of the country of the query. Throws a Fault of 400 for a country that is none. */
+/**
+ * Returns a function that adds the prefix of the query's country to a phone number without one. Throws a Fault of 400
+ * for an unknown country.
+ */
 function phoneLocator({ phone_country }: ImportQuery): Locate {
   if (phone_country === undefined) return line => line
   if (!isCountry(phone_country))
@@ -133,7 +138,8 @@ async function* answerLines(
     return textOf({ progress: counts })
   }
   const sets = batchStream(entries, call.body.dry_run ? maxDryRun : maxStretch)
-  // No set is written after one that failed: a client sends again what follows the counted lines. The next lines are read meanwhile.
+  // No set is written after a failed one, because the client resends the lines after the counted ones. The next lines
+  // are read meanwhile.
   const writeNext = async () => {
     const { value: set, done } = await sets.next()
     if (done) return undefined
@@ -155,7 +161,7 @@ async function* answerLines(
       if (failure) throw findOutcomeUnknown([failure.error]) ?? tooManyRefused ?? failure.error
       if (tooManyRefused) throw tooManyRefused
     }
-    // The import is stored, whether this succeeds or not.
+    // The import is stored, even if this fails.
     await end(counts, newest).catch(() => {})
     yield textOf({
       ...counts,
@@ -163,12 +169,12 @@ async function* answerLines(
       ...(newest > 0 && !call.body.dry_run && { sequence: newest }),
     })
   } catch (error) {
-    // Not awaited: the database that did not confirm a set may not confirm this either.
+    // This is not awaited, because the database that did not confirm a set may not confirm this either.
     end(counts, newest).catch(() => {})
     const { code, message, details, outcome } = call.explain(error)
     yield textOf({ error: code, message, details, request_id: call.request_id, outcome, progress: counts })
   } finally {
-    // Not awaited: it may wait for bytes that never arrive.
+    // This is not awaited, because it may wait for bytes that never arrive.
     sets.return(undefined).catch(() => {})
     isOver = true
     void Promise.allSettled([writing])
@@ -196,7 +202,7 @@ async function* entriesOf(
   }
 }
 
-/** What the writes of all lines of an import have in common. */
+/** The members that the writes of all lines of an import share. */
 function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'match' | 'mayRead'>): Write {
   const { create_only = false, consents, lists, erased = call.preferences.erased } = call.body
   return newWrite({
@@ -211,7 +217,7 @@ function targetOf(call: Call<ImportQuery>, target: Pick<Write, 'stack_id' | 'mat
   })
 }
 
-/** Reads a line at once, but a long one over several turns of the event loop. */
+/** Reads a line synchronously. A long line takes several event-loop turns. */
 function entryOf(
   call: StreamingCall<ImportQuery>,
   target: Write,
@@ -253,7 +259,9 @@ function writeOf(target: Write, line: ImportLine, bytes: number): Write {
   return { ...others, ...(match && { match }), address, body, bytes }
 }
 
-/** Returns a function that takes the results of lines in their order, and returns a Fault at the last of `max` refused lines in a row. */
+/**
+ * Returns a function that takes the results of lines in order, and returns a Fault after `max` refused lines in a row.
+ */
 function limitRefused(max: number): (results: readonly LineResult[]) => Fault | undefined {
   let inARow = 0
   return results => {
@@ -267,7 +275,7 @@ function limitRefused(max: number): (results: readonly LineResult[]) => Fault | 
   }
 }
 
-/** Writes one set, counts its lines up to one with an unknown outcome, and returns the result of each of them. */
+/** Writes one set, counts its lines up to one with an unknown outcome, and returns the results of the counted lines. */
 async function writeSet(call: StreamingCall<ImportQuery>, set: Entry[], count: CountLines): Promise<SetResult> {
   const writes = set.flatMap(entry => ('write' in entry ? [entry.write] : []))
   const outcomes: Outcomes = new Map()
@@ -303,7 +311,7 @@ const warned: LineResult = { isWarned: true }
 
 type Outcomes = Map<number, Outcome>
 
-/** Throws an error that concerns a whole set: its time is over, the database is away, or no write has another outcome. */
+/** Throws an error that concerns a whole set: the set timed out, the database is unavailable, or every write failed. */
 function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   const errors = [...outcomes.values()].flatMap(outcome => ('error' in outcome ? [outcome.error] : []))
   if (errors.length === 0) return
@@ -312,7 +320,7 @@ function throwIfFailed(outcomes: Outcomes, signal: AbortSignal) {
   if (unavailable || errors.length === outcomes.size) throw unavailable ?? errors[0]
 }
 
-/** Writes lines in sets, each within its own deadline. Adds their outcomes, also before it throws. */
+/** Writes lines in sets, each with a separate deadline. Adds their outcomes, even if it throws. */
 async function writeWithin(
   { context, limits, body }: Call<ImportQuery>,
   writes: Write[],

@@ -82,7 +82,7 @@ export const undone = Type.Object(
   },
   {
     title: 'Undone',
-    description: 'What a request of an undo did.',
+    description: 'The result of one request of an undo.',
     examples: [
       {
         ...{ dry_run: false, deleted: 1_990, restored: 0, updated: 8, has_more: false, position: 10_400 },

@@ -11,12 +11,12 @@ import { beginImportSql, endImportSql, listImportsSql } from './sql.ts'
 /** The counts of an import's lines. */
 export type LineCounts = { received: number } & Record<ImportOutcome, number>
 
-/** Ends a recorded import. `sequence` is the number of a change by which the log includes all lines. */
+/** Records the end of an import. The change log up to `sequence` includes all lines. */
 export type EndImport = (counts: LineCounts, sequence: number) => Promise<void>
 
 /**
- * Records that an import begins, so that it can be undone even if the service is killed. Its id is that of its request. Throws a Fault of 409 if
- * another import has the id. The result records the end, once.
+ * Records the start of an import, so that it can be undone even if the service is killed. Its id is that of its
+ * request. Throws a Fault of 409 if another import has the id. The returned function records the end, once.
  */
 export async function beginImport(
   { context, caller, request_id, signal }: Pick<Call, 'context' | 'caller' | 'request_id' | 'signal'>,
@@ -24,7 +24,7 @@ export async function beginImport(
 ): Promise<EndImport> {
   const { db, organization_id } = context
   const values = [organization_id, request_id, stack_id, caller.subject, new Date().toISOString()]
-  // If the standby does not confirm the record, the lines fail in the same way, and tell the client.
+  // If the standby does not confirm the record, the lines fail in the same way, which the client sees.
   const begun = await db.query(beginImportSql, values, signal).catch(error => {
     if (error instanceof OutcomeUnknown) return [{}]
     throw error
@@ -54,7 +54,7 @@ export async function listImports({ context, body, signal }: Call<ImportsQuery>)
   return { status: 200, data: listPage(rows, limit, row => withOwner(row, definitions)) }
 }
 
-/** A row as reads show it: with the key of its stack, or `people`. */
+/** A row as in a read: with the key of its stack, or `people`. */
 export function withOwner<Row extends { id: string; stack_id: number }>(
   { id, stack_id, ...row }: Row,
   definitions: Definitions,

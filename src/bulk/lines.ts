@@ -3,15 +3,15 @@ import { yieldIfDue } from '../process/event-loop.ts'
 /** A line and its number in the body, counted from 1. `text` is undefined if the line is too long. */
 export type Line = { number: number; text: Buffer | undefined }
 
-/** To split so many lines takes less than a millisecond. */
+/** Splitting this many lines takes less than a millisecond. */
 const linesInAStep = 256
 
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
 /**
- * Splits bytes into lines, and yields those that have arrived so far. Blank lines are numbered but omitted. At most `maxLineBytes`
- * of a line are buffered. If an error ends the bytes within a line, that line is dropped.
+ * Splits bytes into lines, and yields the lines that have arrived. Blank lines are numbered but omitted. At most
+ * `maxLineBytes` of a line are buffered. If an error ends the bytes within a line, that line is dropped.
  */
 export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes: number): AsyncGenerator<Line[]> {
   let parts: Buffer[] = []
@@ -19,7 +19,7 @@ export async function* linesOf(chunks: AsyncIterable<Buffer>, maxLineBytes: numb
   let number = 0
   const hold = (part: Buffer) => {
     partBytes += part.length
-    // One byte more, for the carriage return before a line feed.
+    // One byte more is for the carriage return before a line feed.
     if (partBytes <= maxLineBytes + 1) parts.push(part)
     else parts = []
   }

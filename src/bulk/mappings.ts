@@ -16,7 +16,7 @@ export async function listMappings({ context, signal }: Call): Promise<HandlerRe
   return { status: 200, data: { items: rows.map(row => withOwner(row, definitions)) } }
 }
 
-/** Remembers what the columns of a file became. Only the newest mappings of an organization are kept. */
+/** Saves the fields that the columns of a file were mapped to. Only the newest mappings of an organization are kept. */
 export async function saveMapping({ context, caller, body, signal }: Call<MappingBody>): Promise<HandlerResult> {
   const { owner, header, fields } = body
   if (header.length !== fields.length)

@@ -28,7 +28,7 @@ it('stores numbers without a prefix with that of the country, for this import on
   expect(await phoneOf('own')).toEqual(['+44', '7911 123456', '+447911123456'])
   expect(await phoneOf('international')).toEqual([null, '+44 7911 123456', '+447911123456'])
   expect(await phoneOf('zeros')).toEqual([null, '0044 7911 123456', '+447911123456'])
-  // It is no number of the country, and does not become one of the settings.
+  // The number is invalid in this country, and the country of the settings does not apply to it.
   const [prefix, number, e164] = await phoneOf('german')
   expect([prefix, number, e164?.startsWith('+49') ?? false]).toEqual(['+39', '0171 1000003', false])
   expect(await phoneOf('none')).toEqual([null, null, null])

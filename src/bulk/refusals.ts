@@ -3,15 +3,24 @@ import type { Refusal } from '../values/errors.ts'
 /** A refused line, counted from 1. */
 export type RefusedLine = { number: number; refusal: Refusal }
 
-/** An import ends after so many refused lines in a row, unless its query has another number: the file is not what it was taken for. */
+/**
+ * An import ends after this many refused lines in a row, unless its query sets another number, because the client
+ * probably sent the wrong file.
+ */
 export const defaultMaxRefused = 1_000
 
 /** The maximum number of refusals that an import reports in full. */
 const maxLines = 10_000
-/** The maximum size of the full refusals. A refusal of a line of two bytes has 150, so 400 kB of such lines would give 30 MB. */
+/**
+ * The maximum size of the full refusals. The refusal of a line of two bytes has 150, so 400 kB of such lines would
+ * produce 30 MB.
+ */
 const maxCharacters = 1_048_576
 
-/** Formats the refusals of an import as lines of its response: the first ones in full, the others as ranges of line numbers. */
+/**
+ * Formats the refusals of an import as lines of its response: the first ones in full, the others as ranges of line
+ * numbers.
+ */
 export function createRefusals(): (refused: readonly RefusedLine[]) => string {
   let [lines, characters] = [0, 0]
   return refused => {
@@ -30,7 +39,7 @@ export function createRefusals(): (refused: readonly RefusedLine[]) => string {
   }
 }
 
-/** The first and the last line number of each run of consecutive lines. */
+/** The first and last line number of each run of consecutive lines. */
 function rangesOf(refused: readonly RefusedLine[]): [first: number, last: number][] {
   const ranges: [first: number, last: number][] = []
   for (const { number } of refused) {

@@ -86,7 +86,7 @@ function comparable(read: Record<string, unknown>) {
 
 async function reads(from: Organization): Promise<Record<string, unknown>[][]> {
   const all: Record<string, unknown>[][] = []
-  // One after the other, because an organization may run two exports at a time.
+  // The exports run one after the other, because an organization may run two at a time.
   for (const path of paths) all.push((await exportAll(from, `${path}/export`)).map(comparable))
   return all.map(entities => entities.sort((a, b) => (String(a.external_id) < String(b.external_id) ? -1 : 1)))
 }

@@ -31,7 +31,7 @@ const words = (meaning: string) =>
     }),
   )
 
-/** How the CSV of a body is read. The command line has the same options. */
+/** The parameters for reading the CSV of a body. The command line has the same options. */
 export const csvParameters = {
   encoding: Type.Optional(
     Type.Enum(['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'iso-8859-15', 'windows-1250', 'windows-1251'], {
@@ -110,7 +110,7 @@ export const peopleImportQuery = closedObject({
   ),
 })
 
-/** A line of an import of people: the body of a create, and what its person is recognized by in place of the query's `match`. */
+/** A line of an import of people: the body of a create, and the `match` that overrides that of the query. */
 export function personLine(body: TSchema): TSchema {
   const { properties, examples } = body as TSchema & { properties: Record<string, TSchema>; examples: unknown[] }
   return closedObject({ ...properties, match: matchBody }, { title: 'PersonImportLine', examples })
@@ -190,7 +190,7 @@ const faultLine = Type.Object(
   { title: 'ImportFault' },
 )
 
-/** A line of an import's response. The last line has the counts, or the fault that ended the import early. */
+/** A line of an import's response. The last line has the counts, or the error that ended the import early. */
 export const importAnswer = Type.Union([finalCounts, progressLine, refusedLine, refused_lines, faultLine], {
   title: 'ImportLine',
   examples: [{ received: 2, created: 1, updated: 0, unchanged: 0, failed: 1, sequence: 17 }],

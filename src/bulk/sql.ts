@@ -3,8 +3,8 @@ import { statement } from '../db/db.ts'
 const columns = `i.id, i.stack_id, i.actor, i.started_at, i.ended_at, i.received, i.created, i.updated, i.unchanged, i.failed, i.undone_at`
 
 /**
- * $2: id, $3: stack, $4: actor, $5: the time. Begins an import, or goes on with it: a client that sends the rest of a file names the same
- * request. Returns no row if another import has the id.
+ * $2: id, $3: stack, $4: actor, $5: the time. Starts an import, or continues it: a client that sends the rest of a file
+ * names the same request. Returns no row if another import has the id.
  */
 export const beginImportSql = statement(
   'begin_import',
@@ -15,7 +15,7 @@ export const beginImportSql = statement(
    returning id`,
 )
 
-/** $2: id, $3: the time, $4: the number of a change that includes all lines, or 0, $5 to $9: counts. */
+/** $2: id, $3: the time, $4: the number of a change up to which the log includes all lines, or 0, $5 to $9: counts. */
 export const endImportSql = statement(
   'end_import',
   `update imports i set ended_at = $3, last_sequence = greatest(i.last_sequence, i.after_sequence, $4::bigint),
@@ -23,7 +23,7 @@ export const endImportSql = statement(
    where i.organization_id = $1 and i.id = $2`,
 )
 
-/** $2: the id of an import, or null, $3: limit. Newest first, those before the one of $2. */
+/** $2: the id of an import, or null, $3: limit. Newest first, beginning after the import $2. */
 export const listImportsSql = statement(
   'list_imports',
   `select ${columns} from imports i
@@ -33,7 +33,7 @@ export const listImportsSql = statement(
    order by i.started_at desc, i.id desc limit $3`,
 )
 
-/** $2: id. `last_sequence` is the newest change of the log if the import has not ended. */
+/** $2: id. `last_sequence` is the newest change of the log until the import has ended. */
 export const findImportSql = statement(
   'find_import',
   `select i.stack_id, i.actor, i.after_sequence, coalesce(i.last_sequence, h.sequence) as last_sequence, i.undo_sequence
@@ -41,16 +41,16 @@ export const findImportSql = statement(
    where i.organization_id = $1 and i.id = $2`,
 )
 
-/** Whether a change c is one of the import $2 by $3, which began after the change $4. */
+/** Whether the change c belongs to the import $2 by $3, which began after the change $4. */
 const isOfImport = (change: string) =>
   `${change}.request_id = $2 and ${change}.actor = $3 and ${change}.sequence > $4::bigint`
 
-/** The most changes of the log that one statement tests. */
+/** The maximum number of changes of the log that one statement tests. */
 const maxScanned = 5_000
 
 /**
- * $2: import, $3: actor, $4: the number of the log when it began, $5: position, $6: limit. The entities whose newest change of the import is
- * among the changes up to the position, newest first, and `low`: the number down to which the log was read.
+ * $2: import, $3: actor, $4: the last number of the log before it, $5: position, $6: limit. The entities whose newest
+ * change by the import is at or before the position, newest first. `low` is the number down to which the log was read.
  */
 export const readImportedSql = statement(
   'read_imported',
@@ -69,8 +69,9 @@ export const readImportedSql = statement(
 )
 
 /**
- * $2: import, $3: actor, $4: the number of the log when it began, $5: entities, $6: limit for each, $7: their stacks. Their changes since then, in order, with
- * their external identifiers of now, and the aliases that a match may have given by a change: those of its time.
+ * $2: import, $3: actor, $4: the last number of the log before it, $5: entities, $6: limit for each, $7: their stacks.
+ * Returns the entities' changes since then, in order, with their current external identifiers, and the aliases of the
+ * same time, which a match may have given with the change.
  */
 export const readChangesSinceSql = statement(
   'read_changes_since_import',
@@ -87,7 +88,10 @@ export const readChangesSinceSql = statement(
    order by v.id, c.version`,
 )
 
-/** As {@link readChangesSinceSql}. Those of the entities to which another entity links that the import has not linked. */
+/**
+ * As {@link readChangesSinceSql}. Returns the entities with a link from another entity, if the import has not changed
+ * that entity's links.
+ */
 export const findLinkedByOthersSql = statement(
   'find_linked_by_others',
   `select v.id from unnest($5::uuid[]) as v(id) cross join lateral (
@@ -99,7 +103,7 @@ export const findLinkedByOthersSql = statement(
    ) l`,
 )
 
-/** $2: id, $3: position, $4: the time if the undo is done, or null. */
+/** $2: id, $3: position, $4: the time if the undo is complete, or null. */
 export const advanceUndoSql = statement(
   'advance_undo',
   'update imports i set undo_sequence = $3, undone_at = $4 where i.organization_id = $1 and i.id = $2',

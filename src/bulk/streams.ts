@@ -5,10 +5,10 @@ import { firstWithin, type SetSize } from '../entities/write/set-size.ts'
 type Weighed = { bytes: number }
 
 /**
- * Groups the items of a source into batches. Each batch contains the items that arrived since the previous one, and the source is
- * read meanwhile. A consumer slower than the source therefore gets larger batches, and no batch waits to fill up. A batch has at
- * most `maxSize` items and bytes; one larger item is a batch of its own. The read-ahead stops at the same limits. An error of the
- * source is thrown instead of the items that were not passed on yet.
+ * Groups the items of a source into batches. Each batch contains the items that arrived since the previous one, and the
+ * source is read meanwhile. So a consumer that is slower than the source gets larger batches, and no batch waits to
+ * fill up. A batch has at most `maxSize` items and bytes. One larger item is a separate batch. The read-ahead has the
+ * same limits. An error of the source is thrown instead of the remaining items.
  */
 export async function* batchStream<T extends Weighed>(
   source: AsyncIterable<T[]>,
@@ -52,7 +52,7 @@ export async function* batchStream<T extends Weighed>(
       yield batch
     }
   } finally {
-    // Not awaited: it would settle only after the pending read, which may never end.
+    // This is not awaited, because it would settle only after the pending read, which may never end.
     iterator.return?.().catch(() => {})
   }
 }
@@ -60,7 +60,9 @@ export async function* batchStream<T extends Weighed>(
 /** The time of the last output, and the maximum interval between outputs. */
 type Heartbeat = { lastAtMs: number; intervalMs: number }
 
-/** Waits for `work` and returns its result. Meanwhile it yields `beat()` whenever the interval has passed without output. */
+/**
+ * Waits for `work` and returns its result. Meanwhile, yields `beat()` whenever the interval has passed without output.
+ */
 export async function* withHeartbeat<T>(
   work: Promise<T>,
   heartbeat: Heartbeat,

@@ -98,7 +98,7 @@ describe('POST /v1/imports/{id}/undo', () => {
     const { version, updated_at: _, ...values } = await person('ada')
     expect(before).toMatchObject(values)
     expect((await send('POST', '/v1/people', { external_id: 'crm-7' })).status).toBe(201)
-    // An If-Match for the person that the identifier led to fails.
+    // An If-Match with a version of the person that the identifier led to before must fail.
     expect((await person('crm-7')).version).toBeGreaterThan(version)
     expect(await undo(id)).toMatchObject({ deleted: 0, updated: 0, left: [], has_more: false })
     expect(await person('crm-7')).toMatchObject({ external_id: 'crm-7' })

@@ -19,9 +19,12 @@ import { advanceUndoSql, findImportSql, findLinkedByOthersSql, readChangesSinceS
 import { type LeftReason, type LoggedChange, planUndo, type UndoDefinitions, type UndoPlan } from './undo.ts'
 
 const entitiesPerSet = 32
-/** An entity with more changes since the import began stays as it is. */
+/** An entity with more changes since the start of the import is not undone. */
 const maxChanges = 200
-/** A request ends after this time or with this many fields left, and the next one goes on. A request may take 10 seconds. */
+/**
+ * A request ends after this time, or with this many fields left over, and the next request continues. A request may
+ * take 10 seconds.
+ */
 const maxMs = 4_000
 const maxLeft = 1_000
 /** Memory reserved for the changes of a set. */
@@ -35,7 +38,7 @@ export type FoundImport = {
   undo_sequence: number | null
 }
 
-/** A change with the external identifier that its entity has now. */
+/** A change with the current external identifier of its entity. */
 type Changed = LoggedChange & { external_id: string | null }
 type Imported = { stack_id: number; id: string }
 type Undo = { deleted: number; restored: number; updated: number; left: Left[] }
@@ -48,9 +51,10 @@ export async function undoImport(call: Call<UndoRequest>): Promise<HandlerResult
 }
 
 /**
- * Takes back what an import or a job did, from its newest change on, in sets of ordinary writes. A write has the version that its plan rests on as its
- * condition, so that it changes nothing that anything else has written meanwhile. The position is stored after each set: a repeated request
- * goes on where the last one ended. `advanceSql` stores the position of the undo, and when it was done.
+ * Undoes an import or a job, from its newest change on, in sets of ordinary writes. Each write is conditional on the
+ * version that its plan is based on, so it never overwrites concurrent changes. The position is stored after each set,
+ * so a repeated request continues where the last one ended. `advanceSql` stores the position of the undo, and the time
+ * of its completion.
  */
 export async function undo(
   call: Call<UndoRequest>,
@@ -83,7 +87,7 @@ type ImportKey = [organization_id: number, id: string, actor: string, after_sequ
 
 type ImportedRow = { low: number; sequence: number | null; stack_id: number | null; entity_id: string | null }
 
-/** Takes back the changes of the next entities, and returns the position after them. */
+/** Undoes the changes of the next entities, and returns the position after them. */
 async function undoSet(call: Call<UndoRequest>, key: ImportKey, position: number, undo: Undo): Promise<number> {
   const { context, signal, body, limits } = call
   const rows = await context.db.query<ImportedRow>(readImportedSql, [...key, position, entitiesPerSet], signal)
@@ -191,7 +195,7 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
     references: 'strict' as const,
   }
   if ('deletes' in plan) return newWrite({ ...given, operation: 'delete', body: {} })
-  // A deleted entity has no version. One that exists again stays as it is.
+  // A deleted entity has no version. If it exists again, it stays as it is.
   if ('restores' in plan) return newWrite({ ...given, operation: 'restore', if_match: null, body: {} })
   if (!('body' in plan)) return undefined
   const { body, released } = plan
@@ -199,7 +203,7 @@ function writeOf(call: Call, { entity: { stack_id, id }, changes, plan }: Planne
   return newWrite({ ...given, operation: 'patch', body, released, bytes: 8_192 })
 }
 
-/** The external identifier of now, or the last one that the changes tell of. */
+/** The current external identifier, or the last one in the changes. */
 function nameOf(changes: readonly Changed[]): string | null {
   const [{ external_id = null } = {}] = changes
   const named = changes.findLast(({ before, after }) => before?.external_id != null || after?.external_id != null)

@@ -6,7 +6,7 @@ import { type LoggedChange, planUndo } from './undo.ts'
 const definitions = { relationship: () => undefined, isRelationship: () => false }
 const names = ['first_name', 'last_name', 'language'] as const
 
-/** Writes of an entity that existed, each by the import or by another request. */
+/** Writes of an existing entity, each by the import or by another request. */
 const writes = fc.array(
   fc.record({ name: fc.constantFrom(...names), value: fc.nat(3).map(String), is_import: fc.boolean() }),
   { minLength: 1, maxLength: 8 },

@@ -9,7 +9,7 @@ export type LoggedChange = {
   before: Values | null
   after: Values | null
   links: LoggedLinks | null
-  /** The aliases that a match gave at the time of the change, and that the entity still has. */
+  /** The aliases that a match gave at the time of the change, if the entity still has them. */
   aliases: readonly string[]
   is_import: boolean
 }
@@ -17,7 +17,7 @@ export type LoggedChange = {
 /** Fields of an entity, as in a body of a write. */
 type Values = Record<string, unknown> & { attribute_values?: Record<string, unknown> }
 
-/** Why an import's change of an entity, or of one of its fields, stays. */
+/** The reasons why an import's change of an entity, or of one of its fields, is not undone. */
 export const leftReasons = [
   'changed_since',
   'linked_since',
@@ -30,10 +30,10 @@ export const leftReasons = [
 ] as const
 export type LeftReason = (typeof leftReasons)[number]
 
-/** A field that stays as the import left it, as a JSON Pointer in a read. */
+/** A field that is not undone, as a JSON Pointer in a read. */
 type LeftField = { path: string; reason: LeftReason }
 
-/** What takes back the changes of an import to one entity: its deletion or restoration, or a body and the aliases that end. */
+/** The undo of an import's changes to one entity: its deletion or restoration, or a body and the aliases that end. */
 export type UndoPlan = { left: LeftField[] } & (
   | { deletes: true }
   | { restores: true }
@@ -47,16 +47,17 @@ export type UndoDefinitions = {
   isRelationship: (key: string) => boolean
 }
 
-/** A value that the import replaced. `isLink` tells the values of relationships. */
+/** A value that the import replaced. `isLink` marks the value of a relationship. */
 type Replaced = { before: unknown; isLink: boolean; isForeign: boolean }
 
-/** The fields that an undo never writes: they follow from consent answers, which nobody takes back in the name of a person. */
+/** The fields that an undo never writes. They follow from consent answers, which it does not take back for a person. */
 const answerFields: readonly string[] = ['consents', ...channels.map(channel => channelTable[channel].flag)]
 
 /**
- * Decides how to take back what an import did to an entity. `changes` are those since it began, in order. A field that anything else has
- * written after the import stays, and so does an entity that the import created and anything else has written. An alias stays if anything else
- * has written the entity since, because that may have come by the alias. The function is pure.
+ * Decides how to undo an import's changes to an entity. `changes` are those since the import began, in order. A field
+ * stays if something else has written it after the import. An entity that the import created stays if something else
+ * has written it. An alias stays if something else has written the entity since, because that write may have found the
+ * entity by the alias. The function is pure.
  */
 export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefinitions): UndoPlan {
   const first = changes.findIndex(({ is_import }) => is_import)
@@ -78,13 +79,16 @@ export function planUndo(changes: readonly LoggedChange[], definitions: UndoDefi
   }
   const { body, left } = planBody(replaced, definitions)
   const given = new Set(own.flatMap(({ is_import, aliases }) => (is_import ? aliases : [])))
-  // Two changes at one time have the aliases of both.
+  // Two changes at the same time both have the aliases of that time.
   const isShared = changes.some(({ is_import, aliases }) => !is_import && aliases.some(alias => given.has(alias)))
   if (given.size === 0 || !(isForeign || isShared)) return { body, left, released: [...given] }
   return { body, left: [...left, { path: '/aliases', reason: 'changed_since' }], released: [] }
 }
 
-/** Whether the log has lost the values of a change. One that only gave an alias had none, and has nothing before. */
+/**
+ * Whether the log has lost the values of a change. A change that only gave an alias has no values, and its `before` is
+ * empty.
+ */
 const isEmptied = ({ before, after, links }: LoggedChange) =>
   Object.keys(after ?? {}).length === 0 && links === null && (before === null || Object.keys(before).length > 0)
 
@@ -126,7 +130,7 @@ function replacedBy({ before, after, links }: LoggedChange, { relationship }: Un
   }
   for (const [attribute_id, { before: ids = [] }] of Object.entries(links ?? {})) {
     const found = relationship(Number(attribute_id))
-    // Without its definition, an attribute has no key under which its links could be written again.
+    // Without the definition of an attribute, the key for restoring its links is unknown.
     if (!found) add(`${valuesPath}${attribute_id}`, {}, true)
     else if (ids.length > 0) add(pathOf(found.key), ids.map(found.reference), true)
     else if (!replaced.has(pathOf(found.key))) add(pathOf(found.key), null, true)

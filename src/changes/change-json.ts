@@ -57,7 +57,7 @@ export type ChangePage = { matched: number; count: number; last: number | null; 
 
 type ReadChange = { fields: LineFields; links?: LoggedLinks }
 
-/** The changes of a page as PostgreSQL returns them, and what their links are called. */
+/** The changes of a page as PostgreSQL returns them, and the names of their links. */
 export type ReadChanges = { changes: ReadChange[]; names: LinkNames }
 
 /** Splits the lines of a statement of sql.ts, and reads the names of their links. */
@@ -80,7 +80,7 @@ function readLine(line: string): ReadChange {
 export const parseChanges = ({ changes, names }: ReadChanges): LoggedChange[] =>
   changes.map(change => changeOf(change, names))
 
-/** Notes the people and records that changes show, for the access log. */
+/** Records the people and records that changes show, for the access log. */
 export function noteChanges(shown: Shown, changes: readonly ChangedEntity[]): void {
   for (const { stack_id, entity_id } of changes) if (entity_id !== undefined) shown.add(stack_id!, entity_id)
 }
@@ -151,7 +151,7 @@ function jsonOf({ fields, links }: ReadChange, names: LinkNames): string {
   )
 }
 
-/** Adds attribute values, and those of relationships, to the values of a change. All are texts, so numbers stay exact. */
+/** Adds attribute values and relationships to the values of a change. All are texts, so numbers stay exact. */
 function withLinks(values: string, attributes: string, links: Map<string, string>): string {
   if (values === '' || (attributes === '' && links.size === 0)) return values
   const members = [membersOf(withoutNulls(attributes, links)), printMembers(links)].filter(Boolean).join(', ')
@@ -159,7 +159,10 @@ function withLinks(values: string, attributes: string, links: Map<string, string
   return `{${plain}${plain && ', '}"attribute_values": {${members}}}`
 }
 
-/** The attribute values without the keys of links. Such a key is there, as null, if no read showed its links, which are shown by id. */
+/**
+ * The attribute values without the keys of shown links. Such a key has the value null if no read showed its links,
+ * while the change shows them by id.
+ */
 function withoutNulls(attributes: string, links: Map<string, string>): string {
   if (!links.keys().some(key => attributes.includes(`${JSON.stringify(key)}: null`))) return attributes
   const values = parseExactly(attributes) as Record<string, unknown>
@@ -169,8 +172,8 @@ function withoutNulls(attributes: string, links: Map<string, string>): string {
 const membersOf = (object: string) => object.slice(1, -1)
 
 /**
- * RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. The year of a change has four digits, so this takes a fifth of
- * the time of `parseTimestamp`, which took a sixth of a line.
+ * RFC 3339 with milliseconds, from PostgreSQL's ISO text in UTC. The year of a change has four digits, so this takes a
+ * fifth of the time of `parseTimestamp`. That function took a sixth of the time of a line.
  */
 const timeOf = (at: string) => `${at.slice(0, 10)}T${at.slice(11, 19)}.${at.slice(20, -3).padEnd(3, '0').slice(0, 3)}Z`
 

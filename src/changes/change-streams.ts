@@ -14,7 +14,7 @@ import { isSelected, maySee, type Selection } from './selection.ts'
 
 export type FeedCall = FollowingCall<ChangesQuery>
 
-/** A stream to start: its selection, its position, and the head that was read before it. `release` counts it out. */
+/** A stream to start: its selection, its position, and the head that was read before it. `release` frees its place. */
 export type StreamStart = {
   selection: Selection
   warnings: readonly Detail[]
@@ -27,7 +27,7 @@ const streams = perDatabase((_, max: number) => new FairPool({ share: max }))
 
 /**
  * Counts a request of an organization that waits for changes or streams them. Throws a Fault of 503 if the organization
- * has `max` of them in this process. The function that it returns counts the request out.
+ * has `max` of them in this process. The returned function ends the count of the request.
  */
 export const takeStream = ({ db, organization_id }: Context, max: number): Release =>
   streams(db, max).tryTake(organization_id) ??
@@ -42,8 +42,8 @@ const opening = Buffer.from('retry: 1000\n\n')
 
 /**
  * Streams the changes as server-sent events, for as long as the service runs, the token is valid and the log keeps its
- * numbering. Every 15 seconds a comment follows, with the number that was read up to: a client that connects again does
- * not read the changes again that did not match.
+ * numbering. Every 15 seconds a comment has the number up to which the log was read. A client that connects again then
+ * skips the changes that did not match.
  */
 export async function* streamEvents(
   call: FeedCall,
@@ -90,7 +90,9 @@ const partSize = { limit: 1_000, maxBytes: 512 * 1024 }
 /** The token is verified again after this time. */
 const verifyMs = 1_000
 
-/** Streams the changes up to the head of the request's start as lines of JSON. Reads one part while it sends another. */
+/**
+ * Streams the changes up to the head of the request's start as lines of JSON. Reads one part while it sends another.
+ */
 export async function* streamLines(
   call: FeedCall,
   { selection, after, head: { head: until, log_id }, release }: StreamStart,

@@ -268,7 +268,7 @@ it('has the previous state in every entry, and replays to the state that reads r
   await fc.assert(fc.asyncProperty(fc.array(randomWrite, { minLength: 1, maxLength: 10 }), run), someRuns(15))
 })
 
-/** Moves the attribute values to the level of the fields. */
+/** Puts the attribute values among the fields. */
 function flat({ attribute_values, ...fields }: Values): Values {
   const values = Object.entries((attribute_values ?? {}) as Values)
   return { ...fields, ...Object.fromEntries(values.map(([key, inner]) => [`values.${key}`, inner])) }

@@ -53,7 +53,7 @@ async function answerLines(call: FeedCall, findSegments: FindSegments): Promise<
   return { status: 200, headers: headersOf(start), stream, contentType: linesType }
 }
 
-/** A stream has no place for warnings but its headers. */
+/** A stream can show warnings only in its headers. */
 const headersOf = ({ head: { head, log_id }, warnings }: StreamStart) => ({
   'Kith-Log-Id': log_id,
   'Kith-Log-Head': `${head}`,
@@ -61,8 +61,8 @@ const headersOf = ({ head: { head, log_id }, warnings }: StreamStart) => ({
 })
 
 /**
- * Counts the request as a stream, and only then reads the head. Otherwise the clients of an organization that connect at once
- * exceed its share of the requests under way: 467 of 1,000 were refused.
+ * Counts the request as a stream before it reads the head. Otherwise an organization's clients that connect at the same
+ * time exceed its share of concurrent requests: 467 of 1,000 were refused.
  */
 async function beginStream(
   call: FeedCall,
@@ -88,8 +88,8 @@ async function beginStream(
 }
 
 /**
- * The position to begin after: `given`, or the beginning of the log, or where the log begins to tell of the segments. Throws a Fault of
- * 410 for a position before that.
+ * The position to begin after: `given`, or the beginning of the log, or of its part that covers the segments. Throws a
+ * Fault of 410 for an earlier position.
  */
 function startOf({ segments }: Selection, given: number | undefined, path: string): number {
   const { since } = segments ?? { since: 0 }
@@ -119,7 +119,10 @@ type Position = { after: number; path: string; log_id: string | undefined }
 const restoredMessage =
   'The position belongs to another numbering of the change log, as after a restore from a backup. Begin again: see docs/changes.md.'
 
-/** Throws a Fault of 410 for a position that is not one of this log. On a standby, a position may have come from a newer log: 503. */
+/**
+ * Throws a Fault of 410 for a position that is not in this log, or of 503 on a standby, because the position may come
+ * from a newer log.
+ */
 function throwIfGone({ isReader }: FeedCall, { head, newest = head, log_id }: Head, position: Position): void {
   const refuseAt = (path: string, message: string) =>
     refuse('invalid_parameter', restoredMessage, { status: 410, details: [{ path, message }] })
@@ -152,8 +155,9 @@ async function answerPage(call: FeedCall, selection: Selection): Promise<Handler
 }
 
 /**
- * Reads until the page is full, the log ends, a statement has tested as many changes as one may, or half of the request's time is over. `last`
- * is what was read up to, so the next page goes on after changes that do not match.
+ * Reads until the page is full, the log ends, a statement has tested the maximum number of changes, or half of the
+ * request's time is over. `last` is the position up to which it has read, so the next page skips changes that do not
+ * match.
  */
 async function readPage(
   { context, body, limits, signal, shown }: FeedCall,

@@ -11,7 +11,9 @@ type Change = {
   links: Values | null
 }
 
-/** Returns how a change is shown to a caller: without the fields that its role closes. Undefined: as it is. */
+/**
+ * Returns a function that removes from a change the fields that the caller's role closes. Undefined if it closes none.
+ */
 export function changeCloser(caller: Rights): ((json: string) => string) | undefined {
   if (!caller.rights) return undefined
   return json => {
@@ -29,7 +31,7 @@ export function changeCloser(caller: Rights): ((json: string) => string) | undef
   }
 }
 
-/** Values before or after a change. Of attributes that may not be read, nothing tells that they changed. */
+/** The values before or after a change, without closed ones. Nothing shows that a closed attribute changed. */
 function closeSide(side: Values | null, access: FieldAccess): Values | null {
   if (!side) return null
   const { attribute_values, ...fields } = closeValues(side, access)

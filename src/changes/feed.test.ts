@@ -23,7 +23,9 @@ const refusalOf = async (path: string, sender = send, headers = {}) => {
   const { status, body } = await sender('GET', path, undefined, headers)
   return [status, body.error, body.details?.map(({ path }) => path)]
 }
-/** Creates a person, a record and a consent type, and deletes the person. The changes have the numbers after `start`. */
+/**
+ * Creates a person, a record and a consent type, and deletes the person. The changes have the numbers after `start`.
+ */
 async function writeOfEach() {
   const person = (await send('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada' })).body.data
   await send('PATCH', '/v1/people/ada', { first_name: 'A', attribute_values: { 'tab\t"': ['x\ny', 1.5] } })
@@ -109,7 +111,7 @@ describe('a page of changes', () => {
     await send('PATCH', '/v1/people/ada', { external_id: 'lovelace' })
     await send('PATCH', '/v1/people/bob%22', { external_id: 'robert' })
     await send('DELETE', '/v1/people/robert')
-    // The name of the deleted person belongs to another one now.
+    // Another person takes the name of the deleted one.
     await send('POST', '/v1/people', { external_id: 'robert' })
     expect((await read()).items.map(({ external_id }) => external_id)).toEqual([
       'lovelace',
@@ -193,7 +195,7 @@ describe('a filter', () => {
     expect(items.map(({ stack_key }) => stack_key)).toEqual(['orders', 'visits'])
   })
 
-  /** Appends updates of people, the last but one of them a deletion. */
+  /** Appends updates of people, and makes the last but one a deletion. */
   async function appendUpdates(count: number) {
     await service.sql(
       `insert into changes (organization_id, sequence, at, subject, stack_id, entity_id, operation, version, before, after,
@@ -457,7 +459,6 @@ describe('a wait', () => {
     try {
       const sender = short.sender(await short.tokenFor(shop.key))
       const waiting = readFeed({ send: sender }, `after=${start}&wait=4`)
-      // The address answers the requests of others meanwhile.
       expect(await waiting).toMatchObject({ items: [], last: start })
     } finally {
       await short.stop()

@@ -28,7 +28,7 @@ export class KeptChanges {
     this.end = position
   }
 
-  /** Forgets everything and begins at a position. */
+  /** Discards all changes and begins at a position. */
   restartAt(position: number): void {
     this.#changes = []
     this.#bytes = 0
@@ -37,12 +37,12 @@ export class KeptChanges {
     this.#parts.clear()
   }
 
-  /** Adds the changes after `end` up to `last`. Forgets the oldest of those before, if the size exceeds the limit. */
+  /** Adds the changes after `end` up to `last`. Discards the oldest of those before if the size exceeds the limit. */
   add(changes: readonly LoggedChange[], last: number, maxBytes: number): void {
     const older = this.#changes.length
     for (const change of changes) {
       const { sequence, subject, stack_id, entity_id, operation } = change
-      // The text of the change would keep the text of the whole read in memory.
+      // A substring would keep the whole text of the read in memory.
       const event = Buffer.from(eventOf(change))
       this.#changes.push({ sequence, subject, stack_id, entity_id, operation, event })
       this.#bytes += event.length
@@ -58,7 +58,7 @@ export class KeptChanges {
     if (forgotten > 0) this.#changes.splice(0, forgotten)
   }
 
-  /** Forgets the parts, and all changes if their size exceeds the limit. */
+  /** Discards the parts, and all changes if their size exceeds the limit. */
   shrink(maxBytes: number): void {
     this.#parts.clear()
     if (this.#bytes > maxBytes) this.restartAt(this.end)

@@ -6,12 +6,14 @@ import type { ChangesQuery } from './schema.ts'
 import { readLinkNamesSql } from './sql.ts'
 
 /**
- * The links that a change has replaced, in the log: the ids of the targets by attribute id. A side without targets is absent. `hidden` are
- * those of `after` that were deleted then, so that no read showed them.
+ * The links that a change has replaced, in the log: the ids of the targets by attribute id. A side without targets is
+ * absent. `hidden` are the targets of `after` that were deleted at that time, so that no read showed them.
  */
 export type LoggedLinks = Record<string, { before?: string[]; after?: string[]; hidden?: string[] }>
 
-/** What a target is called now. A text is its external identifier; `id` is otherwise that of the person whom a merged one leads to. */
+/**
+ * The current name of a target: its external identifier, or an object. The `id` of a merged person is the survivor's.
+ */
 type Target = string | { id: string; external_id: string | null; is_erased: boolean }
 
 /** Without `targets`, they are shown by their ids. */
@@ -25,10 +27,10 @@ type Relationship = {
 /** The relationships of the links of a page of changes by attribute id, with their targets by uuid. */
 export type LinkNames = ReadonlyMap<string, Relationship>
 
-/** How the targets of links are shown: by their internal identifiers, or without it by what they are called now. */
+/** The form of the targets of links: their internal identifiers, or by default their current names. */
 export type LinksForm = ChangesQuery['links']
 
-/** Reads what the targets of the links are called now, unless they are shown by their ids. Sends no statement if there are no links. */
+/** Reads the current names of the targets, unless their ids are shown. Sends no statement if there are no links. */
 export async function readLinkNames(
   { db: reader, organization_id }: Reading,
   links: readonly LoggedLinks[],
@@ -43,7 +45,7 @@ export async function readLinkNames(
   if (asked.size === 0) return new Map()
   const attribute_ids: number[] = []
   const target_ids: (string | null)[] = []
-  // A relationship whose links were all hidden has no target on either side, but a key.
+  // A relationship whose links were all hidden has no target on either side, but its key is needed.
   for (const [attribute_id, targets] of asked)
     for (const id of targets.size > 0 ? targets : [null]) {
       attribute_ids.push(Number(attribute_id))
@@ -78,8 +80,8 @@ export function printTargets(links: LoggedLinks, side: 'before' | 'after', names
 }
 
 /**
- * The targets of a relationship on one side. By id, they are as they were written, with those that no read showed. By name, they are those
- * that were shown, and targets that are one now are named once.
+ * The targets of a relationship on one side. By id, all targets are listed as they were written, even if no read showed
+ * them. By name, only the shown ones are listed, and targets that a merge has made one are named once.
  */
 function targetsOf(link: LoggedLinks[string], side: 'before' | 'after', relationship: Relationship): string[] {
   const { [side]: logged = [], hidden } = link
@@ -107,8 +109,8 @@ function referenceTo(id: string, relationship: Relationship, is_erased = false):
 }
 
 /**
- * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had a key in turn, each
- * side has those of the last one.
+ * The targets before and after by key, as JSON: {key: {"before": [ids], "after": [ids]}}. If several relationships had
+ * a key in turn, each side has those of the last one.
  */
 export function printIdentifiers(links: LoggedLinks, names: LinkNames): string {
   const byKey = new Map<string, Map<string, string>>()

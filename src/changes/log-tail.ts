@@ -16,28 +16,28 @@ const pollMs = 200
 const verifyMs = 1_000
 /** A request that is over and whose client reads nothing for this long is disconnected. */
 const disconnectMs = 1_000
-/** The most errors of the database that are logged: one in this time. */
+/** An error of the database is logged at most once in this time. */
 const errorIntervalMs = 10_000
 
 /**
- * The shortest time between two reads of an organization's log, and the time that each of its waiting requests adds:
- * sending to 1,000 clients takes about 10 ms.
+ * The minimum interval between two reads of an organization's log, and the time that each waiting request adds to it.
+ * Sending to 1,000 clients takes about 10 ms.
  */
 const minReadIntervalMs = 10
 const readIntervalPerSubscriberMs = 0.1
 const readSize = { limit: 1_000, maxBytes: 512 * 1024 }
 
-/** The changes that are kept for requests that are a moment late. All organizations share the second limit. */
+/** The limit of changes in memory for requests that are slightly behind. All organizations share the second limit. */
 const maxKeptBytes = 256 * 1024
 const maxKeptBytesOfAll = 16 * 1024 * 1024
 const reads = perDatabase(() => new FairPool({ max: 2 }))
 
-/** The answer to a request for changes: some, or the reason why there are none. */
+/** The response to a request for changes: some changes, or the reason why there are none. */
 export type Next =
   | { part: Part }
   /** The changes after the position are no longer in memory: read them from the database. */
   | 'behind'
-  /** The time has come. */
+  /** The maximum waiting time is over. */
   | 'due'
   /** The service is shutting down, the log has another numbering, or the token is no longer valid. */
   | 'over'
@@ -45,9 +45,9 @@ export type Next =
 type TailCall = Pick<FollowingCall, 'draining' | 'explain' | 'following' | 'signal'>
 
 /**
- * The newest changes of the organizations with requests that wait for them. One object per process and database: it
- * learns of new changes from the commits of this process at once, and of those of others and of erasures from one statement for
- * all organizations every 200 ms. It reads and prints each change once, whatever the number of requests.
+ * The newest changes of the organizations with requests that wait for them. One object per process and database. It
+ * notices the commits of this process at once. One statement for all organizations finds erasures and the commits of
+ * other processes every 200 ms. Each change is read and printed once, whatever the number of requests.
  */
 class LogTail {
   readonly #db: Database
@@ -100,7 +100,8 @@ class LogTail {
     const nowMs = performance.now()
     const dataKey = dataKeyOf(this.#db)
     for (const log of this.#logs.values()) {
-      // Changes that only a former primary had would stay in memory. The clients begin again at their positions.
+      // Otherwise changes that only a former primary had would stay in memory. The clients begin again at their
+      // positions.
       if (log.dataKey !== dataKey) log.finish()
       log.forget()
       for (const subscriber of log.subscribers) subscriber.tick(nowMs)
@@ -113,7 +114,7 @@ class LogTail {
     if (this.#isPolling || logs.length === 0) return
     this.#isPolling = true
     try {
-      // A read may end while the statement runs, and be newer than its result.
+      // A read may end while the statement runs, and its result is then newer than that of the statement.
       const asked = logs.map(log => ({ log, end: log.end }))
       type Row = {
         organization_id: number
@@ -146,7 +147,7 @@ class FollowedLog {
   readonly dataKey: object
   readonly subscribers = new Set<Subscriber>()
   isOver = false
-  /** The log is read with this selection: the one that all requests have, or the widest if they have different ones. */
+  /** The selection with which the log is read: that of all requests if they have the same one, or the widest. */
   #selection: Selection
   readonly #widest: Selection
   readonly #db: Database
@@ -177,7 +178,7 @@ class FollowedLog {
     this.#maxBytes = maxBytes
   }
 
-  /** Whether the log tells of segments. Its head is the position of their follower, which a request may be ahead of. */
+  /** Whether the log covers segments. Its head is the position of their follower, and a request may be ahead of it. */
   get isOfSegments(): boolean {
     return this.#widest.segments !== null
   }
@@ -193,7 +194,7 @@ class FollowedLog {
     const selection = isOnly ? own : this.#widest
     if (selection.key === this.#selection.key) return
     this.#selection = selection
-    // The changes that were read may lack some of the new selection.
+    // The changes that were read may lack some that the new selection includes.
     this.#kept.restartAt(this.#kept.end)
   }
 
@@ -203,7 +204,7 @@ class FollowedLog {
     if (this.#waiting === 1 && by === 1 && this.#mayHaveMore) this.read()
   }
 
-  /** The changes after a position; undefined if they have to be waited for. */
+  /** The changes after a position. Undefined if the request has to wait for them. */
   after(position: number): Next | undefined {
     const kept = this.#kept
     if (position > kept.end && !this.isAwaited) kept.restartAt(position)
@@ -226,7 +227,7 @@ class FollowedLog {
     return this.#kept.end
   }
 
-  /** Takes note of a head that was read when the newest known change was `end`. */
+  /** Records a head that was read when the newest known change was `end`. */
   see({ head, log_id }: Head, end: number): void {
     if (this.#isRenumbered({ head, log_id }, end)) this.finish()
     else if (head > this.#kept.end) this.read()
@@ -236,20 +237,20 @@ class FollowedLog {
     return log_id !== this.log_id || (head < end && !this.isOfSegments)
   }
 
-  /** Takes note of the newest erasure. Changes that were read before it may have values that were erased. */
+  /** Records the newest erasure. Changes that were read before it may have erased values. */
   seeErasure(erasure: number | null): void {
     if (erasure === this.#erasure) return
     this.#erasure = erasure
     this.#kept.restartAt(this.#kept.end)
   }
 
-  /** Ends all requests: their positions mean nothing in a log with another numbering. */
+  /** Ends all requests, because their positions mean nothing in a log with another numbering. */
   finish(): void {
     this.isOver = true
     for (const subscriber of [...this.subscribers]) subscriber.end()
   }
 
-  /** Logs an error of the database. The requests stay, because most errors pass. */
+  /** Logs an error of the database. The requests go on, because most errors are temporary. */
   report(error: unknown): void {
     const [subscriber] = this.subscribers
     if (!subscriber || performance.now() < this.#nextReportMs) return
@@ -257,7 +258,7 @@ class FollowedLog {
     subscriber.call.explain(error)
   }
 
-  /** Forgets changes beyond the limits. Requests that have not received them read them from the database. */
+  /** Discards changes beyond the limits. Requests that have not received them read them from the database. */
   forget(): void {
     this.#kept.shrink(this.#limitBytes())
   }
@@ -275,7 +276,7 @@ class FollowedLog {
         readRange(contextOf(this.#db, this.organization_id), request),
       )
       if (this.#isRenumbered({ head, log_id }, after)) this.finish()
-      // A request may have begun in the meantime: at a later position, which moves the end, or with another selection.
+      // A request may have begun in the meantime. It moves the end to a later position, or has another selection.
       else if (this.#kept.end === after && this.#selection === selection) {
         if (changes.some(({ operation }) => operation === 'erase')) this.#kept.restartAt(after)
         this.#kept.add(changes, last, this.#limitBytes())
@@ -283,7 +284,7 @@ class FollowedLog {
       }
       if (last < head || this.#selection !== selection) this.#mayHaveMore = true
     } catch (error) {
-      // The segments have other members now: the requests begin again.
+      // The segments have changed members, so the requests begin again.
       if (error instanceof Fault) this.finish()
       else this.report(error)
     } finally {
@@ -299,9 +300,12 @@ class FollowedLog {
 /** A request that follows a log. It must be closed. */
 class Subscriber {
   isWaiting = false
-  /** Why the token is no longer valid; undefined as long as it is. */
+  /** The reason why the token is no longer valid. Undefined as long as it is valid. */
   refusal: Error | undefined
-  /** The number that was read up to. While the request waits, it moves past changes that are not selected. */
+  /**
+   * The position up to which the request has read. While it waits, the position moves past changes that are not
+   * selected.
+   */
   position = 0
   readonly selection: Selection
   readonly call: TailCall
@@ -312,7 +316,7 @@ class Subscriber {
   #dueMs = 0
   #resolve: ((next: Next) => void) | undefined
   #verifiedMs = performance.now()
-  /** When the request last asked for changes or received some. */
+  /** The time at which the request last asked for changes or received some. */
   #activeMs = performance.now()
 
   constructor(log: FollowedLog, call: TailCall, selection: Selection, onClose: () => void) {
@@ -340,8 +344,8 @@ class Subscriber {
   }
 
   /**
-   * Passes on what has been read, if it is selected. Waking the requests that wait for other changes took a quarter of the
-   * time of the process, with 1,000 of them beside 3,500 writes a second.
+   * Passes on the changes that were read, if they are selected. Without this check, waking the other requests took a
+   * quarter of the time of the process, with 1,000 of them beside 3,500 writes per second.
    */
   wake(): void {
     if (!this.isWaiting) return

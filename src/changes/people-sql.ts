@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 import { hashOf } from '../db/keyed-hash.ts'
 
-/** The changes of people by which a name became free. No outer condition can choose another index than that of the names. */
+/** The changes of people that released a name. The subquery keeps the planner on the index of the names. */
 const releasesOf = (name: string) =>
   `(
      select c.entity_id, c.sequence, c.operation from changes c
@@ -9,7 +9,10 @@ const releasesOf = (name: string) =>
        and c.before->>'external_id' is not null offset 0
    )`
 
-/** The merge of an internal identifier that stands. The order chooses the index, also without statistics. */
+/**
+ * The merge of an internal identifier that was not undone. The order makes the planner choose the index, even without
+ * statistics.
+ */
 const mergeOf = (id: string) =>
   `select m.person_id, m.sequence from merges m
    where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null
@@ -20,7 +23,10 @@ export const survivorOf = (id: string): string => `select m.person_id from (${me
 
 export type AddressKey = 'email_key' | 'mobile_key'
 
-/** A person e to whom an email or phone leads by a merge m. The fence (`offset 0`) leaves PostgreSQL only the look-up of each person. */
+/**
+ * A person e to whom an email or phone leads by a merge m. The fence (`offset 0`) leaves the planner only the look-up
+ * of each person.
+ */
 export const peopleByMerge = (condition: string): string =>
   `merges m cross join lateral (
        select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = m.person_id offset 0
@@ -28,8 +34,8 @@ export const peopleByMerge = (condition: string): string =>
      where m.organization_id = $1 and ${condition}`
 
 /**
- * The ids of the first people who have an email or phone, their own or that of a person who was merged into them. `after` is an id, to
- * begin after it.
+ * The ids of the first people who have an email or phone, their own or that of a person who was merged into them. The
+ * page begins after the id `after`.
  */
 export const peopleWithKey = (column: AddressKey, key: string, limit: string, after?: string): string =>
   `(select e.id from entities e
@@ -42,15 +48,16 @@ export const peopleWithKey = (column: AddressKey, key: string, limit: string, af
 const isGone = (id: string) =>
   `not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = ${id})`
 
-/** The newest person who was deleted with a name and does not exist. */
+/** The last person who was deleted with a name and does not exist. */
 const deletedWith = (name: string) =>
   `select d.entity_id from ${releasesOf(name)} d
    where d.operation = 'delete' and ${isGone('d.entity_id')}
    order by d.sequence desc limit 1`
 
 /**
- * The newest person who does not exist and was deleted with a name, or into whom the last one who had the name was merged, with the number
- * of the change by which the name became free. A deletion takes the aliases with it, so only the log knows these names.
+ * The last person who had a name and does not exist: the one whose deletion released the name, or the survivor of the
+ * merge that released it. Returns the number of that change too. A deletion also deletes the aliases, so only the log
+ * has these names.
  */
 const lastDeletion = (name: string) =>
   `select l.id as entity_id, d.sequence from ${releasesOf(name)} d cross join lateral (
@@ -64,7 +71,10 @@ const lastDeletion = (name: string) =>
 const bearerOf = (name: string) =>
   `select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.external_id = ${name}`
 
-/** The person who was erased and had a name, of which only a keyed hash of the composed form is left, with the number of the erasure. */
+/**
+ * The erased person who had a name, with the number of the erasure. Only a keyed hash of the name's composed form is
+ * left.
+ */
 const erasureWith = (name: string) =>
   `select x.entity_id, c.sequence from tombstone_keys k
      join tombstones t on t.organization_id = $1
@@ -76,19 +86,19 @@ const erasureWith = (name: string) =>
      ) c
    where k.organization_id = $1`
 
-/** The person who was deleted last with a name, or the one who was erased and had it, whichever went last. */
+/** The last person who was deleted with a name, or the erased person who had it, whichever was later. */
 export const deletedOrErasedWith = (name: string): string =>
   `select g.entity_id as id from ((${lastDeletion(name)}) union all (${erasureWith(name)})) g order by g.sequence desc limit 1`
 
-/** The person who has a name, or whom it leads to as an alias, or else the last one who was deleted with it. */
+/** The person who has a name or to whom it leads as an alias, or else the last person who was deleted with it. */
 export const personNamed = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
      select s.person_id from aliases s where s.organization_id = $1 and s.external_id = ${name}
    ), (select d.entity_id from (${lastDeletion(name)}) d))`
 
 /**
- * The person who has a name or, if nobody has it and it is no alias, the last one who was deleted with it. Not the one that a merge led
- * the name to: at an earlier time, somebody else may have had it.
+ * The person who has a name or, if no person has it and it is no alias, the last one who was deleted with it. An alias
+ * that comes from a merge does not count, because another person may have had the name at an earlier time.
  */
 export const bearerOrDeleted = (name: string): string =>
   `coalesce((${bearerOf(name)}), (
@@ -100,12 +110,13 @@ export const bearerOrDeleted = (name: string): string =>
 export const personWithId = (id: string): string =>
   `(select c.entity_id from changes c where c.organization_id = $1 and c.entity_id = ${id} and c.stack_id = 0 limit 1)`
 
-/** $2: external identifier. Returns one row, whose id is null if nobody has or had the name. */
+/** $2: external identifier. Returns one row, whose id is null if no person has or had the name. */
 export const findPersonSql = statement('find_person', `select ${personNamed('$2')} as id`)
 
 /**
- * $2: external identifier, $3: a person, $4: limit. The other people who once had the name, or into whom such people were merged, and who
- * were deleted. The log of an erased person has no name. The ones who had it last come first.
+ * $2: external identifier, $3: a person, $4: limit. Returns the other people who once had the name, or into whom such
+ * people were merged, and who were deleted. The log of an erased person has no name. The people who had it last come
+ * first.
  */
 export const findOtherHoldersSql = statement(
   'find_other_holders',

@@ -18,25 +18,25 @@ import {
 } from './sql.ts'
 
 /**
- * The newest number of an organization's log, and the name of its numbering. Where segments are selected, `head` is how far they are
- * known, and `newest` the newest number.
+ * The newest number of an organization's log, and the id of its numbering. If segments are selected, `head` is the
+ * number up to which they are known, and `newest` the newest number.
  */
 export type Head = { head: number; log_id: string; newest?: number }
 
 /**
- * The changes of a range of numbers that are in a selection. `last` is the number that was read up to. `isBounded`: the statement ended
- * because it had tested as many changes as one may.
+ * The changes of a range of numbers that are in a selection. `last` is the number up to which the statement has read.
+ * `isBounded`: the statement ended because it had tested the maximum number of changes.
  */
 export type LineRange = Head & { read: ReadChanges; last: number; isBounded: boolean }
 
 export type ChangeRange = Head & { changes: LoggedChange[]; last: number; isBounded: boolean }
 
-/** One statement scans at most this many changes, whatever the filter: 7 ms of PostgreSQL. */
+/** One statement scans at most this many changes, with any filter. That takes PostgreSQL 7 ms. */
 const maxScanned = 20_000
 
 /**
- * The statements of an organization's feeds that run at a time. The others of the organization keep the rest of its share
- * of the connections.
+ * The maximum number of concurrent statements of an organization's feeds. The rest of its share of the connections
+ * stays free for its other requests.
  */
 const maxConcurrent = 2
 const reads = perDatabase(() => new FairPool({ share: maxConcurrent }))
@@ -103,8 +103,8 @@ function indexOf({ subjects, operations, segments, entity_ids }: Selection): key
 const isRare = (operation: Operation) => operation !== 'create' && operation !== 'update'
 
 /**
- * Reads the changes with these numbers, in their order, until their sizes add up to the limit. Returns at least one if there is
- * one.
+ * Reads the changes with these numbers, in their order, until their sizes add up to the limit. Returns at least one
+ * change, if any exists.
  */
 export async function readChangesOf(context: Context, sequences: number[], maxBytes: number): Promise<LoggedChange[]> {
   const { db, organization_id } = context
@@ -129,7 +129,7 @@ export async function readSequenceAt({ db: reader, organization_id }: Reading, a
   return found?.sequence ?? 0
 }
 
-/** The refusal of what needs the members of a segment while they are computed. */
+/** The refusal of a request that needs the members of a segment while they are computed. */
 export const computingRefusal = (): Refusal =>
   createRefusal(
     'operation_failed',
@@ -139,7 +139,7 @@ export const computingRefusal = (): Refusal =>
 
 const throwMissing = () => refuse('unauthorized', 'The organization of the token was deleted.')
 
-/** The person whose log begins the past of an alias, before any merge. Undefined if the name is no alias. */
+/** The person whose log has the beginning of an alias's past, before any merge. Undefined if the name is no alias. */
 export async function findFirstBearer(
   { db: reader, organization_id }: Reading,
   alias: string,

@@ -100,7 +100,7 @@ export const change = Type.Object(
 
 const log_id = uuid()
 
-/** A note about a request that does less than it seems to ask for. */
+/** A note about a request that does less than its text suggests. */
 export const warning = Type.Object(
   { path: text('A JSON Pointer into the body.'), message: text() },
   { title: 'Warning' },

@@ -32,11 +32,11 @@ export type Selection = {
   /** The stacks of the records; null for all. */
   stack_ids: readonly number[] | null
   operations: readonly Operation[] | null
-  /** Only changes by which somebody entered or left one of these; null for all changes. */
+  /** Only changes by which a person entered or left one of these; null for all changes. */
   segments: SelectedSegments | null
   /** Only changes of these people and records; null for all changes. */
   entity_ids: readonly string[] | null
-  /** How the changes show the targets of relationships. */
+  /** The form in which the changes show the targets of relationships. */
   links?: LinksForm
   /** The scopes that the token needs for as long as the request runs. */
   scopes: readonly Scope[]
@@ -46,7 +46,9 @@ export type Selection = {
   key: string
 }
 
-/** The segments of a selection. The log tells of them after the change `since`, until their members are computed anew. */
+/**
+ * The segments of a selection. The log covers them after the change `since`, until their members are computed again.
+ */
 export type SelectedSegments = { ids: readonly number[]; since: number }
 
 /** Finds the segments with these keys, and the scopes that read their filters. Throws 400 for an unknown key. */
@@ -58,8 +60,8 @@ export type FindSegments = (
 type Caller = Call['caller']
 
 /**
- * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403 for a
- * subject or a segment without its scope, 400 for an unknown stack or segment.
+ * The selection of a query. Without `subject` it has the subjects whose read scope the token has. Throws a Fault: 403
+ * for a subject or a segment without its scope, 400 for an unknown stack or segment.
  */
 export async function selectionOf(
   { context, caller, signal, body }: Pick<Call<ChangesQuery>, 'context' | 'caller' | 'signal' | 'body'>,
@@ -76,7 +78,8 @@ export async function selectionOf(
   )
   const found = segment && (await findSegments({ context, caller, signal }, segment))
   requireSegmentScopes(caller, found?.scopes ?? [])
-  // When the clock moves people, the log has a change of the segment. The feed shows it without schema:read: it tells only of people.
+  // When the clock moves people, the log has a change of the segment. The feed shows it even without schema:read,
+  // because it is only about people.
   const shown = found && !named ? [...new Set<Subject>([...visible, 'segment'])] : visible
   const selection = {
     // Only records have a stack.
@@ -96,12 +99,12 @@ export async function selectionOf(
   return { ...selection, scopes, rights, key: JSON.stringify(selection) + (rights?.key ?? '') }
 }
 
-/** Throws a Fault of 403 without one of the scopes that read what the filter of a segment tests. */
+/** Throws a Fault of 403 if the caller lacks one of the scopes for the fields that the filter of a segment tests. */
 export function requireSegmentScopes(caller: Caller, scopes: Iterable<Scope>): void {
   for (const scope of scopes) requireScope(caller, scope, ', which reads what the filter of the segment tests')
 }
 
-/** The subjects that the role of the caller closes. A hold has a reason that may tell of any field. */
+/** The subjects that the role of the caller closes. The reason of a hold may mention any field. */
 function closedSubjects(caller: Caller): Subject[] {
   if (!accessOf(caller, peopleStackId)) return []
   return isOpen(caller, peopleStackId) ? ['hold'] : ['hold', 'person']
@@ -130,7 +133,7 @@ async function findStackIds({ db, organization_id }: Context, keys: string[], si
 const throwInvalid = (path: string, message: string): never =>
   refuse('invalid_parameter', 'The query has invalid values. See details.', { details: [{ path, message }] })
 
-/** The people and records that an identifier names or named. There may be none. */
+/** The people and records that an identifier names or has named, which may be none. */
 async function findEntityIds(
   { db, organization_id }: Context,
   identifier: string,
@@ -143,8 +146,8 @@ async function findEntityIds(
 }
 
 /**
- * What a response must say of the subjects that the token lacks the scope of, unless the request names what it wants. Throws `forbidden`
- * instead if the request asks for strict handling.
+ * The warning about subjects whose scope the token lacks. There is none if the request names what it wants and sees
+ * some of it. Throws `forbidden` instead if the request asks for strict handling.
  */
 export function warningsOf(
   { caller, preferences, body }: Pick<Call<ChangesQuery>, 'caller' | 'preferences' | 'body'>,
@@ -174,7 +177,10 @@ export const everything: Selection = {
   key: '',
 }
 
-/** All changes of the segments of a selection, if it has any, or of the organization, in its form. */
+/**
+ * All changes of the segments of a selection, or if it has none all changes of the organization. The form of links is
+ * that of the selection.
+ */
 export const widestOf = ({ segments, links }: Selection): Selection =>
   segments || links ? { ...everything, segments, links, key: logKeyOf({ segments, links }) } : everything
 
@@ -182,7 +188,7 @@ export const widestOf = ({ segments, links }: Selection): Selection =>
 export const logKeyOf = ({ segments, links }: Pick<Selection, 'segments' | 'links'>): string =>
   `${links ?? ''}${segments ? JSON.stringify(segments) : ''}`
 
-/** The values of {@link readChangesSql} from $6 on, and what the other feeds have as $11. */
+/** The values of {@link readChangesSql} from $6 on. The statements of the other feeds have one more, $11. */
 export function filterValuesOf({ subjects, stack_ids, operations, segments, entity_ids }: Selection): unknown[] {
   const others = subjects.filter(name => name !== 'person' && name !== 'record')
   const values = [subjects.includes('person'), subjects.includes('record'), stack_ids, others, operations]

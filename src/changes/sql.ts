@@ -1,12 +1,12 @@
 import { statement } from '../db/db.ts'
 
-// PostgreSQL returns the fields of a change as one text, separated by tabs, and changes separated by line feeds. No field
-// contains either: JSON escapes them, and identifiers have no control characters. Node therefore neither parses nor copies `before` and
-// `after` on their way.
+// PostgreSQL returns the fields of a change as one text, separated by tabs, and changes separated by line feeds. No
+// field contains either: JSON escapes them, and identifiers have no control characters. Node therefore neither parses
+// nor copies `before` and `after` on their way.
 
 /**
- * The external identifier that the entity of a change c has now, or the last one of a deleted or merged entity. An index look-up for
- * each change takes less time than a join, and the planner cannot replace it by reading all entities.
+ * The current external identifier of the entity of a change c, or the last one of a deleted or merged entity. An index
+ * look-up for each change takes less time than a join, and the planner cannot replace it by reading all entities.
  */
 const externalId = `case when c.entity_id is not null then coalesce((
      select e.external_id from entities e
@@ -20,14 +20,17 @@ const stackKey = `case when c.stack_id > 0 then (
    ) end`
 
 /**
- * Whether the entity of a change c is being erased: a log of very many changes is blanked in several transactions, and reads see
- * it as erased from the first one on. Almost always, the list is empty.
+ * Whether the entity of a change c is being erased. A very long log is blanked in several transactions, and reads see
+ * it as erased from the first one on. The list is nearly always empty.
  */
 const isErasing = `c.entity_id = any(array(
      select x.entity_id from erasures x where x.organization_id = $1 and x.completed_at is null
    ))`
 
-/** A value of a change c, without its plain attribute values if it replaced links: change-json.ts prints those and the links together. */
+/**
+ * A value of a change c. If the change replaced links, its attribute values are left out, because change-json.ts prints
+ * them together with the links.
+ */
 const valuesOf = (side: 'before' | 'after', erased: string) =>
   `case when ${isErasing} then ${erased} when c.links is null then c.${side} else c.${side} - 'attribute_values' end`
 const attributesOf = (side: 'before' | 'after') =>
@@ -55,9 +58,10 @@ const fields = [
 const lineOf = (names: string[]) => `concat(${names.join(`, E'\\t', `)})`
 
 /**
- * $2: relationships, $3: targets, by position. Returns the relationships with what their targets are called now, by uuid: the one that a
- * merged person leads to, a deleted one by its last name, an erased one as such. A target with a name of its own is only that name.
- * Almost every target exists, so a merge and the log are looked up only for the others.
+ * $2: relationships, $3: targets, by position. Returns the relationships with the current names of their targets, by
+ * uuid. A merged person has the name of the survivor, a deleted target its last name, and an erased one is marked as
+ * erased. A target with a name of its own is that name alone. Almost every target exists, so merges and the log are
+ * looked up only for the others.
  */
 export const readLinkNamesSql = statement(
   'read_link_names',
@@ -88,7 +92,10 @@ export const readLinkNamesSql = statement(
    group by a.id, a.key, a.cardinality, a.target_stack_id`,
 )
 
-/** The size of a value. A compressed one counts eight times, because its text is longer; it is not decompressed for this. */
+/**
+ * The size of a value. A compressed value counts eight times, because its text is longer and is not decompressed for
+ * this.
+ */
 const sizeOf = (column: string) =>
   `coalesce(pg_column_size(${column}) * case when pg_column_compression(${column}) is null then 1 else 8 end, 0)`
 const sizeOfChange = `200 + ${['c.before', 'c.after', 'c.links'].map(sizeOf).join(' + ')}`
@@ -101,7 +108,7 @@ const bytesBefore = (order: string, size = sizeOfChange) =>
   `sum(${size}) over (order by ${order} rows unbounded preceding) - (${size}) as bytes_before`
 
 /**
- * The number of matched changes, and the lines, number and last sequence of those whose sizes add up to the limit; the
+ * The number of matched changes, and the lines, number and last sequence of those whose sizes add up to the limit. The
  * last one may exceed it.
  */
 const pageOf = (order: string, maxBytes: string, matched: string, line = lineOf(fields)) => {
@@ -119,8 +126,9 @@ const isSelected = `case when c.subject <> 'entity' then c.subject = any($9::tex
        and ($10::text[] is null or c.operation = any($10))`
 
 /**
- * A page of the changes c that are selected. $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6: whether people match,
- * $7: whether records match, $8: stacks of the records or null for all, $9: other subjects, $10: operations or null for all.
+ * A page of the selected changes c. $2: after this number, $3: up to this one, $4: limit, $5: maximum bytes, $6:
+ * whether people match, $7: whether records match, $8: stacks of the records or null for all, $9: other subjects, $10:
+ * operations or null for all.
  */
 const selectedPage = (source: string, { where = '', size = sizeOfChange, line = lineOf(fields) } = {}) =>
   pageOf(
@@ -133,7 +141,7 @@ const selectedPage = (source: string, { where = '', size = sizeOfChange, line = 
     line,
   )
 
-/** A statement of {@link selectedPage}, which returns the head of the same moment. */
+/** A statement of {@link selectedPage} that also returns the head of the same moment. */
 const feed = (name: string, page: string, further = '') =>
   statement(
     name,
@@ -145,12 +153,12 @@ const feed = (name: string, page: string, further = '') =>
 /** Scans the range of the primary key from $2 to $3. */
 export const readChangesSql = feed('read_changes', selectedPage('changes c', { where: `${inRange}\n       and ` }))
 
-/** The most changes of an index that one statement tests. */
+/** The maximum number of changes of an index that one statement tests. */
 const maxCandidates = 5_000
 
 /**
- * Reads the changes under a condition that a partial index has: those between $2 and $3, and no more than `maxCandidates`. `cut` is the number
- * of the last one if there may be more, and null if the page is full.
+ * Reads the changes under the condition of a partial index: those between $2 and $3, and no more than `maxCandidates`.
+ * If there may be more, `cut` is the number of the last one. It is null if the page is full.
  */
 const readIndexedSql = (name: string, condition: string) =>
   feed(
@@ -165,10 +173,10 @@ const readIndexedSql = (name: string, condition: string) =>
      ) end as cut`,
   )
 
-/** {@link readIndexedSql} of what is neither a person nor a record. */
+/** {@link readIndexedSql} for changes of neither a person nor a record. */
 export const readDefinitionChangesSql = readIndexedSql('read_definition_feed', 'c.entity_id is null')
 
-/** {@link readIndexedSql} of all operations other than create and update. */
+/** {@link readIndexedSql} for all operations other than create and update. */
 export const readRareOperationsSql = readIndexedSql('read_rare_feed', `c.operation not in ('create', 'update')`)
 
 /** Reads all changes of the people and records $11. */
@@ -183,7 +191,7 @@ export const segmentsFollowerName = 'segments'
 
 const segmentsFollower = `followers f on f.organization_id = $1 and f.name = '${segmentsFollowerName}' and f.id = 0`
 
-/** The most entries and exits of one segment that one statement reads. */
+/** The maximum number of entries and exits of one segment that one statement reads. */
 const maxMoves = 2_000
 
 /** The people who entered and left the segments $11 by a change c. */
@@ -203,10 +211,11 @@ const segmentsOfChange = `(
    )`
 
 /**
- * As {@link readChangesSql}, of the changes by which somebody entered or left a segment of $11, also those of a segment by which the clock has
- * moved people. The head is the position of the follower, which knows nothing of later changes, and `newest` that of the log. `since` is
- * null if the members of a segment are being computed anew. `cut` is the last number that was read if there may be more. Each change and its people are looked up, because PostgreSQL without
- * statistics would join whole ranges.
+ * As {@link readChangesSql}, for the changes by which a person entered or left a segment of $11. They include the
+ * changes of a segment by which the clock has moved people. The head is the position of the follower, which does not
+ * know later changes yet, and `newest` is the head of the log. `since` is null if the members of a segment are being
+ * computed again. `cut` is the last number that was read, if there may be more. Each change and its people are looked
+ * up, because PostgreSQL would join whole ranges without statistics.
  */
 export const readSegmentChangesSql = statement(
   'read_segment_changes',
@@ -242,7 +251,7 @@ export const readIndexSql = {
   entities: readEntityChangesSql,
 }
 
-/** The head as {@link readSegmentChangesSql} has it. */
+/** The head in the format of {@link readSegmentChangesSql}. */
 export const readSegmentHeadSql = statement(
   'read_segment_head',
   `select h.sequence as newest, least(f.sequence, h.sequence) as sequence, h.log_id
@@ -262,8 +271,8 @@ export const readChangesOfSql = statement(
 )
 
 /**
- * $2: entity, $3: stack, $4: before this version, $5: limit, $6: maximum bytes. Returns whether the log has the entity, and
- * its changes, newest first.
+ * $2: entity, $3: stack, $4: before this version, $5: limit, $6: maximum bytes. Returns whether the log has the entity,
+ * and its changes, newest first.
  */
 export const readHistorySql = statement(
   'read_history',
@@ -281,8 +290,8 @@ export const readHistorySql = statement(
 )
 
 /**
- * $2: an identifier, $3: the internal identifiers that it may be. Returns the people and records that have it in any stack, also as an
- * alias, or that had it before a deletion, a merge or a change of the name.
+ * $2: an identifier, $3: the internal identifiers that it may be. Returns the people and records of any stack that have
+ * it, possibly as an alias, or that had it before a deletion, a merge or a rename.
  */
 export const findEntitiesSql = statement(
   'find_entities_by_any_name',
@@ -309,8 +318,8 @@ export const findEntitiesSql = statement(
 )
 
 /**
- * $2: an alias. Returns the person whose log begins the past of the alias: the one that had the name before a merge, or that the
- * alias came with, or else the one that it leads to.
+ * $2: an alias. Returns the person whose log has the beginning of the alias's past. That is the person that had the
+ * name before a merge, or with which the alias came, or else the one to which the alias leads.
  */
 export const findFirstBearerSql = statement(
   'find_first_bearer',
@@ -336,9 +345,10 @@ export const findStacksSql = statement(
 )
 
 /**
- * $2: time. Returns the highest number of a change whose time is not after $2; 0 if there is none. Times follow the numbers, unless
- * a clock was set back or the clocks of several hosts differ, and then they are earlier by no more than the head says. A binary search over the
- * numbers, and in that case a second one, therefore find the range that contains the last such change, and only this range is read.
+ * $2: time. Returns the highest number of a change whose time is not after $2; 0 if there is none. Times follow the
+ * numbers, unless a clock was set back or the clocks of several hosts differ. The head has the maximum by which they
+ * are then earlier. A binary search over the numbers, and in that case a second one, find the range that contains the
+ * last such change. Only this range is read.
  */
 export const readSequenceAtSql = statement(
   'read_sequence_at',
@@ -377,8 +387,8 @@ export const readHeadSql = statement(
 )
 
 /**
- * The heads of all organizations with requests that wait, how far their segments are known, and their newest erasure: when there is a new
- * one, what is in memory is forgotten. $1: organizations.
+ * The heads of all organizations with waiting requests, the positions of their segments, and their newest erasures. A
+ * new erasure discards the changes in memory. $1: organizations.
  */
 export const readHeadsSql = statement(
   'read_heads',

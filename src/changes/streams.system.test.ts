@@ -47,7 +47,7 @@ beforeAll(async () => {
   quietBlocks.catch(() => {})
   await quiet.send('POST', '/v1/people', { external_id: 'ada' })
 })
-// Undefined if the start failed.
+// The stream is undefined if the start failed.
 afterAll(() => quietStream?.close())
 
 const sequences = (items: WireChange[]) => items.map(({ sequence }) => sequence)
@@ -253,7 +253,7 @@ describe('a limit of streams', () => {
     const crowded = await startService({ KITH_LIMIT_IN_FLIGHT: '4' }, service.databaseUrl)
     try {
       const token = await crowded.tokenFor(shop.key)
-      // The service knows the token from then on.
+      // From here on, the service knows the token.
       await crowded.sender(token)('GET', '/v1/changes')
       const streams = await Promise.all(names('client', 64).map(() => openEvents(crowded, token, `after=${start}`)))
       expect(streams.map(({ status }) => status)).toEqual(streams.map(() => 200))
@@ -323,7 +323,7 @@ describe('the token of a stream', { timeout: 30_000 }, () => {
 })
 
 describe('a token that loses scopes', { timeout: 30_000 }, () => {
-  // kith never changes the scopes of a token, so the test changes what the service learns from it.
+  // kith never changes the scopes of a token, so the test changes the scopes that the service reads.
   let lost = ''
   let shrinking: Service
   beforeAll(async () => {
@@ -369,7 +369,7 @@ describe('a token that loses scopes', { timeout: 30_000 }, () => {
 describe('a client that does not read', { timeout: 120_000 }, () => {
   const large = () => ({ attribute_values: { a: 'x'.repeat(60_000), b: 'y'.repeat(60_000), c: 'z'.repeat(60_000) } })
 
-  /** Opens a stream and reads nothing of it. */
+  /** Opens a stream without reading it. */
   async function openUnread({ address }: Service, token: string): Promise<IncomingMessage> {
     const headers = { Authorization: `Bearer ${token}`, Accept: 'text/event-stream' }
     const request = get(`${address}/v1/changes?after=${start}`, { headers, agent: false })
@@ -378,7 +378,8 @@ describe('a client that does not read', { timeout: 120_000 }, () => {
   }
 
   it('delays no other client, and receives every change once it reads', async () => {
-    // A client that reads nothing is disconnected after the time of a request, which must exceed that of this test.
+    // A client that reads nothing is disconnected after the time of a request. That time must exceed the time of this
+    // test.
     const patient = await startService({ KITH_LIMIT_REQUEST_MS: '120000' }, service.databaseUrl)
     try {
       const token = await patient.tokenFor(shop.key)

@@ -1,17 +1,20 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 import { type Channel, channelOfLinkNumber, channelTable } from '../values/channels.ts'
 
-/** The kinds of links, with their numbers in the links that are already sent. No number changes or is used again. */
+/**
+ * The kinds of links, with their numbers in the links that were already sent. A number never changes and is never
+ * reused.
+ */
 export const linkKinds = { preferences: 0, unsubscribe: 1, confirm: 2 } as const
 export type LinkKind = keyof typeof linkKinds
 
 /** A key that signs the links of one organization. */
 export type LinkKey = { id: number; secret: Buffer | KeyObject }
 
-/** A key with its bytes. */
+/** A key with its secret as bytes. */
 export type OpenLinkKey = { id: number; secret: Buffer }
 
-/** The content of a link: which page of which person it opens, for which purpose and channel, and until when. */
+/** The content of a link: the kind of page, the person, the purpose and channel, and the expiry. */
 export type ConsentLink = {
   kind: LinkKind
   organization_id: number
@@ -23,14 +26,15 @@ export type ConsentLink = {
   expiresAt: number
 }
 
-// A token has 32 bytes of content and 16 of HMAC-SHA-256, which are 64 characters of base64url without padding. Nothing in
-// it can be spelled in two ways.
+// A token has 32 bytes of content and 16 of HMAC-SHA-256, which are 64 characters of base64url without padding. The
+// same content always has the same spelling.
 const contentBytes = 32
 const macBytes = 16
 const tokenPattern = /^[\w-]{64}$/
 const version = 1
 
-// The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger one.
+// The largest number that the column of an organization or a consent type can hold. kith makes no link with a larger
+// one.
 const maxInteger = 2 ** 31 - 1
 
 const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buffer | string, address = '') =>
@@ -41,7 +45,10 @@ const macOf = (secret: LinkKey['secret'], purpose: 'link' | 'form', content: Buf
     .digest()
     .subarray(0, macBytes)
 
-/** A link to sign. `address` is the key of the address that a confirmation is sent to, which alone it confirms. */
+/**
+ * A link to sign. `address` is the key of the address to which a confirmation is sent. The link confirms this address
+ * only.
+ */
 export type NewLink = ConsentLink & { address?: string | null | undefined }
 
 /** The token of a link: its content with a signature. */
@@ -58,7 +65,10 @@ export function signLink(link: NewLink, { id, secret }: LinkKey): string {
   return Buffer.concat([content, macOf(secret, 'link', content, address)]).toString('base64url')
 }
 
-/** Parses a token, without a look at its signature. `keyId` is the id of its key. Returns undefined for a text that is none. */
+/**
+ * Parses a token without verifying its signature. `keyId` is the id of its key. Returns undefined for a text that is no
+ * token.
+ */
 export function parseLink(token: string): (ConsentLink & { keyId: number }) | undefined {
   if (!tokenPattern.test(token)) return undefined
   const bytes = Buffer.from(token, 'base64url')
@@ -87,15 +97,15 @@ export function isSignedBy(token: string, { secret }: LinkKey, address?: string)
 }
 
 /**
- * Signs what a page of the link showed, so that its form can send it back. A form thus proves which texts and states were
- * shown, whatever else has changed meanwhile.
+ * Signs the data that a page of the link showed, so that its form can send it back. A form thus proves which texts and
+ * states were shown, even if others are current by then.
  */
 export function sealForm(shown: unknown, token: string, { secret }: LinkKey): string {
   const content = Buffer.from(JSON.stringify(shown)).toString('base64url')
   return `${content}.${macOf(secret, 'form', `${token}\n${content}`).toString('base64url')}`
 }
 
-/** Returns what {@link sealForm} signed for the same link. Undefined if it did not. */
+/** Returns the data that {@link sealForm} signed for the same link. Undefined if the signature is wrong. */
 export function unsealForm(sealed: string, token: string, { secret }: LinkKey): unknown {
   const [content = '', signature = ''] = sealed.split('.')
   const expected = macOf(secret, 'form', `${token}\n${content}`).toString('base64url')

@@ -12,7 +12,7 @@ import { type OpenLink, reopen } from './open-link.ts'
 const actor = 'link'
 
 const maxUserAgentBytes = 2_048
-/** A write meets another one of the same person, or a new definition, rarely, and hardly ever again. */
+/** A write rarely meets another write of the same person or a new definition, and hardly ever several times. */
 const maxAttempts = 5
 
 /** The state that a page gives a purpose on a channel, and the version of the text that it showed. */
@@ -22,8 +22,8 @@ export type PageAnswer = Pick<ConsentAssignment, 'consent_type_id' | 'channel' |
 
 /**
  * Writes the answers that `decide` derives from the current state, as a PATCH of the person does. If the person or the
- * definitions change meanwhile, it decides again, so that requests that arrive together write an answer once. Returns the
- * link with the state after the write.
+ * definitions change meanwhile, it decides again, so that concurrent requests write an answer once. Returns the link
+ * with the state after the write.
  */
 export async function writeAnswers(
   call: PageCall,
@@ -65,12 +65,15 @@ async function writeOnce({ db, limits, signal, ...call }: PageCall, { link, pers
   return 'refusal' in outcome ? outcome.refusal : undefined
 }
 
-/** The evidence that kith itself has of the request. An address that a proxy garbled is left out. */
+/** The evidence that kith itself has of the request. An invalid address, which a proxy may have sent, is left out. */
 const evidenceOf = ({ address, userAgent }: Pick<PageCall, 'address' | 'userAgent'>) => ({
   ...(isIpAddress(address) && { ip: address }),
   ...(userAgent && { user_agent: cut(userAgent, maxUserAgentBytes) }),
 })
 
-/** The longest beginning of a text that has at most that many bytes of UTF-8: a decoder of a stream keeps a last character back that is cut. */
+/**
+ * The longest beginning of a text that has at most this many bytes of UTF-8. With `stream`, the decoder leaves out a
+ * last character that is cut.
+ */
 const cut = (text: string, maxBytes: number): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, maxBytes), { stream: true })

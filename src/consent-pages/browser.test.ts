@@ -28,7 +28,7 @@ describe('the pages in a browser', () => {
       })
       expect(requested.filter(url => !/^\/[puc]\/[\w-]{64}$/.test(new URL(url).pathname))).toEqual([])
       expect(new Set(requested.map(url => new URL(url).origin)).size).toBe(1)
-      // A page for a refusal has a status that the browser reports.
+      // The browser reports the status of a page for a refusal.
       expect(messages.filter(message => !/status of 40[04]/.test(message))).toEqual([])
     })
   })
@@ -108,7 +108,7 @@ describe('the pages in a browser', () => {
       expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
       await page.getByRole('group', { name: 'Marketing' }).getByLabel('SMS').check()
       await page.getByRole('button', { name: 'Save' }).click()
-      // A reload while the page of the response is loading reloads neither.
+      // A reload while the page of the response is loading has no effect, so the test waits for that page.
       await page.getByRole('link', { name: 'Back to your preferences' }).waitFor()
       await page.reload()
       await page.getByRole('link', { name: 'Back to your preferences' }).click()

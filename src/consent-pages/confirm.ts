@@ -21,7 +21,10 @@ export async function showConfirmation(call: PageCall): Promise<HtmlPage> {
   return confirmationPage(call, await openLink(call, 'confirm'))
 }
 
-/** Confirms the grant that waits for it. A link confirms no other: a person who has refused since stays refused. */
+/**
+ * Confirms the pending grant of the link. A link confirms no other answer: a person who has refused since stays
+ * refused.
+ */
 export async function confirm(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'confirm')
   const [shown] = readShown(open, readForm(call)) ?? []
@@ -35,7 +38,9 @@ export async function confirm(call: PageCall): Promise<HtmlPage> {
   return confirmationPage(call, done)
 }
 
-/** The choice that the link is for: it names a purpose and a channel. Throws a Fault of 410 if it cannot be answered any more. */
+/**
+ * The choice of the link, which names a purpose and a channel. Throws a Fault of 410 if it can no longer be answered.
+ */
 const linkedChoice = (open: OpenLink): Choice => linkedChoices(open)[0]!
 
 async function confirmationPage(call: PageCall, open: OpenLink, status = 200): Promise<HtmlPage> {
@@ -59,7 +64,7 @@ ${toPreferences}`,
           html`<p>${words.nothingToConfirm}</p>
 ${toPreferences}`,
         )
-  // The person confirms the text of the grant, though there may be a newer one.
+  // The person confirms the text of the grant, even if there is a newer one.
   const text = await textOf(call, open, choice)
   const content = html`<p>${words.confirmQuestion}</p>
 ${choiceList([choice], words)}

@@ -15,7 +15,7 @@ export type ShownChoice = {
 
 type Sealed = [consent_type_id: number, channel: Channel, isChosen: number, text_version: number][]
 
-/** The hidden field with which a form sends back what the page showed, in the order of the choices. */
+/** The hidden field with which a form sends back the choices that the page showed, in their order. */
 export function shownField({ token, key }: OpenLink, choices: readonly ChoiceWithText[]): Html {
   const shown: Sealed = choices.map(({ type, channel, isChosen, text }) => [
     type.id,
@@ -26,7 +26,7 @@ export function shownField({ token, key }: OpenLink, choices: readonly ChoiceWit
   return html`<input type="hidden" name="shown" value="${sealForm(shown, token, key)}">`
 }
 
-/** Reads what the page of a submitted form showed. Undefined if the form is not one of this link. */
+/** Reads the choices that the page of a submitted form showed. Undefined if the form does not belong to this link. */
 export function readShown({ token, key }: OpenLink, form: URLSearchParams): ShownChoice[] | undefined {
   const shown = unsealForm(form.get('shown') ?? '', token, key) as Sealed | undefined
   return shown?.map(([consent_type_id, channel, isChosen, version]) => ({
@@ -47,8 +47,8 @@ export function readForm({ contentType, body }: PageCall): URLSearchParams {
 }
 
 /**
- * Whether a POST of an unsubscribe link is the one-click request of RFC 8058, which a mail program sends as a form of either
- * type. Throws a Fault of 415 for a body that is no form.
+ * Whether a POST of an unsubscribe link is the one-click request of RFC 8058. A mail program sends it as a form of
+ * either type. Throws a Fault of 415 for a body that is no form.
  */
 export function isOneClick({ contentType, body }: PageCall): boolean {
   const type = mediaTypeOf(contentType)

@@ -11,8 +11,8 @@ export function choosePageLanguage(
 }
 
 /**
- * Chooses from texts with the newest first. The best is one in the first language of `wanted`, exactly or by its primary
- * subtag, and any other is better than none.
+ * Chooses from texts with the newest first. The best is one in the first language of `wanted`, exactly or by its
+ * primary subtag. Otherwise the function chooses one in any language.
  */
 export function chooseText<Text extends { language: string }>(
   texts: readonly Text[],

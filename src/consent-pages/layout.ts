@@ -42,12 +42,12 @@ export function contrastOf(one: string, other: string): number {
   return (light! + 0.05) / (dark! + 0.05)
 }
 
-/** Black or white, whichever reads better on a color. The contrast is at least 4.58, and AA asks for 4.5. */
+/** Black or white, whichever reads better on a color. The contrast is at least 4.58, and WCAG AA requires 4.5. */
 export const textColorOn = (color: string): string =>
   contrastOf(color, '#000000') >= contrastOf(color, '#ffffff') ? '#000000' : '#ffffff'
 
 const variablesOf = (scheme: Scheme, accent: string) => {
-  // A checkbox in a color that is hardly visible on its surroundings would hide whether it is checked.
+  // A checkbox with a low contrast to its surroundings would hide whether it is checked.
   const check = contrastOf(accent, scheme.paper) >= minControlContrast ? accent : scheme.link
   const values = Object.entries({ ...scheme, check }).map(([name, color]) => `--${name}:${color}`)
   return `:root{${values.join(';')}}`
@@ -97,7 +97,7 @@ export type Frame = {
   settings?: Pick<SettingsShape, 'display_name' | 'accent_color' | 'privacy_url' | 'contact_email'>
 }
 
-/** Lays a page out. It has neither scripts nor anything that is loaded from elsewhere. */
+/** Lays a page out. It has no scripts and loads nothing from elsewhere. */
 export function layOut({ language, words, settings }: Frame, title: string, content: Html, status = 200): HtmlPage {
   const style = styleOf(settings?.accent_color ?? defaultAccent)
   const { display_name: name, privacy_url, contact_email } = settings ?? {}

@@ -38,16 +38,16 @@ export type Choice = {
   type: ConsentType
   channel: Channel
   answer: Answers[string] | undefined
-  /** Whether the person agrees: by the answer, also one that waits for its confirmation, or else by the default. */
+  /** Whether the person agrees: by the answer, even if it waits for its confirmation, or else by the default. */
   isChosen: boolean
-  /** The version of the text for this person: the newest, in the person's language if there is one. */
+  /** The version of the text for this person: the newest in the person's language, or else the newest. */
   version: TextVersion | undefined
 }
 
 /** A choice with the text that the page shows. */
 export type ChoiceWithText = Choice & { text: ShownText | undefined }
 
-/** A valid link, and all that its page needs. */
+/** A valid link, and the data that its page needs. */
 export type OpenLink = {
   token: string
   key: LinkKey
@@ -63,8 +63,9 @@ const throwInvalid = (): never => refuse('not_found', 'The link is not valid.')
 const throwExpired = (): never => refuse('invalid_parameter', 'The link is no longer valid.', { status: 410 })
 
 /**
- * Verifies a link and reads what its page shows. Throws a Fault: 404 for a token that kith did not sign, also for the address that the
- * person has, or that opens another page, 410 for one that has expired or whose person does not exist any more.
+ * Verifies a link and reads the data of its page. Throws a Fault of 404 for a token that opens another page, or that
+ * kith did not sign for this person and address. Throws a Fault of 410 for an expired token, or if its person does not
+ * exist any more.
  */
 export async function openLink({ db, token, acceptLanguage, signal }: PageCall, kind: LinkKind): Promise<OpenLink> {
   const link = parseLink(token)
@@ -94,8 +95,8 @@ export async function openLink({ db, token, acceptLanguage, signal }: PageCall, 
 }
 
 /**
- * Whether a link is for the person. A confirmation is signed for an address too: it proves nothing about another one that the person has
- * since. Confirmations of earlier versions name no address.
+ * Whether a link is for the person. A confirmation is also signed for an address, because it proves nothing about
+ * another address that the person got since. Confirmations of earlier versions name no address.
  */
 function isFor({ token, key, link }: Pick<OpenLink, 'token' | 'key' | 'link'>, person: LinkedPerson): boolean {
   const { kind, channel } = link
@@ -103,7 +104,7 @@ function isFor({ token, key, link }: Pick<OpenLink, 'token' | 'key' | 'link'>, p
   return isSignedBy(token, key) || (address !== null && isSignedBy(token, key, address))
 }
 
-/** Reads the person that an identifier leads to. Undefined for nobody. */
+/** Reads the person that an identifier leads to. Undefined if there is none. */
 export async function readPerson(
   { db, organization_id }: Pick<Context, 'db' | 'organization_id'>,
   { by, identifier }: ReturnType<typeof personOf>,
@@ -113,7 +114,7 @@ export async function readPerson(
   return person
 }
 
-/** Reads the person and the definitions again, after a write or after one that met another. */
+/** Reads the person and the definitions again, after a write or after a write that met another one. */
 export async function reopen({ db, signal }: PageCall, open: OpenLink): Promise<OpenLink> {
   const { organization_id, person_id } = open.link
   const context = contextOf(db.shareOf(organization_id, 'reads'), organization_id)
@@ -141,7 +142,7 @@ export function choicesOf({ definitions, person, versions, frame, settings }: Op
     })
 }
 
-/** The choices that the link is for. Throws a Fault of 410 if its purpose cannot be answered any more. */
+/** The choices of the link. Throws a Fault of 410 if its purpose can no longer be answered. */
 export function linkedChoices(open: OpenLink): Choice[] {
   const { consent_type_id, channel } = open.link
   const choices = choicesOf(open).filter(
@@ -153,16 +154,16 @@ export function linkedChoices(open: OpenLink): Choice[] {
   return refuse('invalid_parameter', 'The purpose of the link cannot be answered any more.', { status: 410 })
 }
 
-/** Whether the person has answered this, and nothing waits for a confirmation. */
+/** Whether the person has given this answer, and it does not wait for a confirmation. */
 export const isAnswered = ({ answer }: Choice, state: boolean): boolean =>
   answer !== undefined && answer.state === state && !answer.pending
 
-/** Texts of this size are read for a page. A text beyond it is not shown, and its version is in no answer. */
+/** The maximum total size of the texts of a page. A text beyond it is not shown, and no answer names its version. */
 const maxTextBytes = 262_144
 
 /**
- * Reads the texts of choices. The limit keeps the memory of a page small: a tenant could have a hundred texts of 64 KiB, and
- * open the page many times at once.
+ * Reads the texts of choices. The limit keeps the memory of a page small, because a tenant could have a hundred texts
+ * of 64 KiB and open the page many times at once.
  */
 export async function withTexts(
   { db, signal }: PageCall,
@@ -191,7 +192,7 @@ export function readTexts(
   return db.query<ShownText>(readTextsSql, [organization_id, ...values], signal)
 }
 
-/** The address of the preference page, relative to any page of a link. The link is valid for as long as this one. */
+/** The address of the preference page, relative to any page of a link. Its link expires with this one. */
 export function preferencesPathOf({ link, key }: OpenLink): string {
   return `../p/${signLink({ ...link, kind: 'preferences', consent_type_id: null, channel: null }, key)}`
 }

@@ -248,7 +248,7 @@ describe('the unsubscribe link', () => {
     ])
     const decision = await organization.send('POST', `/v1/people/${person.external_id}/contactable`, entry)
     expect(decision.body.data.allowed).toBe(false)
-    // A minute later, a request is another one, and not the same again.
+    // After a minute, a request does not count as a repetition.
     const ago = new Date(Date.now() - 61_000).toISOString()
     const change = `update entities set answers = jsonb_set(answers, '{1:email,answered_at}', to_jsonb($2::text)) where organization_id = $1`
     await service.sql(`${change} and id = $3`, [organization.id, ago, person.id])
@@ -287,7 +287,7 @@ describe('the unsubscribe link', () => {
     await requestPage(unsubscribe_url, { form: { unsubscribe: 'yes' } })
     const [, refusal] = await answersOf(person)
     expect(refusal).toMatchObject({ state: false, evidence: { method: 'unsubscribe_link', source: 'page' } })
-    // A person who has unsubscribed since is not subscribed by the older link.
+    // The older link does not subscribe a person who has unsubscribed since.
     const { text } = await requestPage(confirm_url!, { form: { shown: '' } })
     expect(text).toContain('There is nothing to confirm')
     const unanswered = await createPerson()

@@ -20,14 +20,15 @@ export async function showPreferences(call: PageCall): Promise<HtmlPage> {
   return preferencesPage(call, await openLink(call, 'preferences'))
 }
 
-/** Stores what the person changed on the page, and shows it. */
+/** Stores the choices that the person changed on the page, and shows the page. */
 export async function savePreferences(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'preferences')
   const form = readForm(call)
   const shown = readShown(open, form)
   if (!shown) return preferencesPage(call, open, { problem: open.frame.words.outdated, status: 400 })
   const checked = new Set(form.getAll('agree'))
-  // The person changed what differs from the page, not what differs from a state that may be newer than the page.
+  // A choice has changed if it differs from the page. The current state does not count, because it may be newer than
+  // the page.
   const changed = shown
     .map((choice, index) => ({ ...choice, wanted: checked.has(String(index)) }))
     .filter(({ isChosen, wanted }) => isChosen !== wanted)
@@ -91,7 +92,7 @@ ${choices.map(
 `
 }
 
-/** A text that people answer to, with the link to its whole, in its own language. */
+/** A text that people answer to, marked with its language, and with the link to its full version. */
 export function consentText({ language, text, url }: ShownText, purpose: string, words: Words): Html {
   return html`<div class="text"><p class="plain" dir="auto" lang="${language.replaceAll('_', '-')}">${text}</p>
 ${url && html`<p><a href="${url}" rel="noreferrer">${words.moreAbout(purpose)}</a></p>`}</div>`

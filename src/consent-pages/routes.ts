@@ -38,7 +38,7 @@ export function linkRoutes(config: Config): Route[] {
 }
 
 const formBytes = 16_384
-/** A purpose on a channel takes at most 30 bytes of the form: what was shown of it, and the choice. */
+/** A purpose on a channel takes at most 30 bytes of the form: its state on the page, and the choice. */
 const bytesPerConsentType = 64
 
 /** The pages that the links open. */
@@ -58,8 +58,8 @@ export function linkPages({ limits }: Pick<Config, 'limits'>): PageRoute[] {
 }
 
 /**
- * The page for a request that is refused or fails. It tells nothing of an organization or a person, because the link may not
- * be one of theirs.
+ * The page for a request that is refused or fails. It shows nothing about an organization or a person, because the link
+ * may not be one of theirs.
  */
 function refusalPage({ acceptLanguage }: PageCall, { status }: Refusal): HtmlPage {
   const language = choosePageLanguage(null, acceptLanguage, null)

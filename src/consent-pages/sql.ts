@@ -20,7 +20,7 @@ export const readLinkedPersonSql = {
   ),
 }
 
-/** The newest version of the texts of each consent type in each language, with the size of its text. The newest is first. */
+/** The newest version of the texts of each consent type in each language, with the size of its text, newest first. */
 export const readNewestTextVersionsSql = statement(
   'read_newest_text_versions',
   `select t.consent_type_id, t.version, t.language, octet_length(t.text) as bytes
@@ -33,7 +33,7 @@ export const readNewestTextVersionsSql = statement(
    order by t.consent_type_id, t.version desc`,
 )
 
-/** $2: consent types, $3: a version of the texts of each. */
+/** $2: consent types, $3: a version of the texts of each. Reads these texts. */
 export const readTextsSql = statement(
   'read_texts',
   `select t.consent_type_id, t.version, t.language, t.text, t.url

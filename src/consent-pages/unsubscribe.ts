@@ -6,12 +6,12 @@ import { layOut } from './layout.ts'
 import { type Choice, isAnswered, linkedChoices, type OpenLink, openLink, preferencesPathOf } from './open-link.ts'
 import type { Words } from './words.ts'
 
-/** A refusal by a link within so long repeats the last one: mail programs send the request again. */
+/** A refusal by a link within this time repeats the last one, because mail programs may send a request twice. */
 const repeatMs = 60_000
 
 /**
- * Whether the person has refused this here. A refusal that came otherwise does not do: an answer that arrives later may have been collected
- * after it, and before this one.
+ * Whether the person has refused this by a link. Another refusal does not count: an answer that arrives later may have
+ * been collected between that refusal and this one.
  */
 const isRefusedByLink = (choice: Choice): boolean =>
   isAnswered(choice, false) && !choice.answer?.undated && linkMethods.has(choice.answer?.method ?? '')
@@ -30,8 +30,8 @@ ${choiceList(choices, words)}
 }
 
 /**
- * Refuses what the link is for. A person's mail program (RFC 8058) and the button on the page send the same request; the
- * answer's `source` tells them apart.
+ * Refuses the purposes of the link. A person's mail program (RFC 8058) and the button on the page send the same
+ * request, and the `source` of the answer distinguishes them.
  */
 export async function unsubscribe(call: PageCall): Promise<HtmlPage> {
   const open = await openLink(call, 'unsubscribe')

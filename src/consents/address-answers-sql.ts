@@ -3,14 +3,14 @@ import { channelOfValue, hashOf } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
-/** The name of the follower that adds the answers that were given before the table was there. */
+/** The name of the follower that adds the answers from before the table existed. */
 export const addressAnswersFollowerName = 'address_answers'
 
-/** The text of an address that its keyed hash is of, as tombstones have it. */
+/** The text of an address that is hashed, in the format of tombstones. */
 const addressText = (channel: string, address: string) =>
   `case ${channels.map(each => `when ${channel} = '${each}' then '${channelTable[each].key.replace('_key', ':')}'`).join(' ')} end || normalize(${address})`
 
-/** What takes the place of an address that only erased people had. No address begins like this. */
+/** The stored form of an address that only erased people had. No address begins like this. */
 const erasedAddress = (hash: string) => `'erased:' || encode(${hash}, 'hex')`
 
 /** The parts that decide between two answers, in the order of `compareAnswers` (answers.ts). */
@@ -20,7 +20,7 @@ const order = (answer: string) =>
 const parts = ['state', 'answered_at', 'text_version', 'method_rank', 'sequence', 'person_id']
 const partsOf = (answer: string) => parts.map(part => `${answer}.${part}`).join(', ')
 
-/** Stores those of the answers v that stand over the answer of their address so far. */
+/** Stores each answer v that supersedes the stored answer of its address. */
 const storeLatest = (answers: string) =>
   `insert into address_answers (organization_id, channel, address, consent_type_id, ${parts.join(', ')})
    select h.organization_id, v.channel, v.address, v.consent_type_id, ${partsOf('v')}
@@ -30,8 +30,9 @@ const storeLatest = (answers: string) =>
    where ${order('excluded')} > ${order('address_answers')}`
 
 /**
- * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one for each address and
- * consent type. Returns a row for each that was stored. As json it takes PostgreSQL 30 µs an answer, as jsonb 38.
+ * $2: [{channel, address, consent_type_id, state, answered_at, text_version, method_rank, sequence, person_id}], one
+ * for each address and consent type. Returns a row for each stored answer. PostgreSQL takes 30 µs for an answer as
+ * json, and 38 µs as jsonb.
  */
 export const storeAddressAnswersSql = statement(
   'store_address_answers',
@@ -39,13 +40,13 @@ export const storeAddressAnswersSql = statement(
        answered_at timestamptz, text_version integer, method_rank smallint, sequence bigint, person_id uuid)`)} returning state`,
 )
 
-/** $2: channels, $3: addresses, one for each. The addresses n, with the hash h that is left of each after an erasure. */
+/** $2: channels, $3: addresses, one for each. The addresses n, each with the hash h that an erasure leaves of it. */
 const named = `(
      select distinct u.channel, u.address from unnest($2::text[], $3::text[]) as u(channel, address)
    ) n join tombstone_keys k on k.organization_id = $1
    cross join lateral (select ${hashOf(addressText('n.channel', 'n.address'))} as hash offset 0) h`
 
-/** The answers that are stored under the hashes of these addresses are theirs again. */
+/** Copies the answers under the hashes of these addresses back to the addresses. */
 export const showAddressAnswersSql = statement(
   'show_address_answers',
   storeLatest(`(
@@ -54,21 +55,21 @@ export const showAddressAnswersSql = statement(
    ) v`),
 )
 
-/** Deletes what {@link showAddressAnswersSql} has stored under the addresses. */
+/** Deletes the answers under hashes that {@link showAddressAnswersSql} has copied. */
 export const deleteShownAnswersSql = statement(
   'delete_shown_answers',
   `delete from address_answers w using (select n.channel, ${erasedAddress('h.hash')} as address from ${named} offset 0) n
    where w.organization_id = $1 and w.channel = n.channel and w.address = n.address`,
 )
 
-/** What mail providers have told of these addresses is theirs again. */
+/** Puts these addresses back into the rows of `deliverability` that an erasure left with the hash alone. */
 export const showDeliverabilitySql = statement(
   'show_deliverability',
   `update deliverability d set address = n.address from (select n.channel, n.address, h.hash from ${named} offset 0) n
    where d.organization_id = $1 and d.channel = n.channel and d.hash = n.hash and d.address is null`,
 )
 
-/** Whether an answer w of an address is that of a person who exists. */
+/** Whether an existing person has the address of an answer w. */
 const isHeld = channels
   .map(
     channel => `exists (
@@ -80,7 +81,10 @@ const isHeld = channels
 
 const erasedPeople = `array(select p.id::uuid from jsonb_array_elements_text($2::text::jsonb->'people') as p(id))`
 
-/** $2: {people, values}. The answers w of the addresses that these people answered for or had, and that no other person has. */
+/**
+ * $2: {people, values}. The answers w of the addresses in `values`, and of those that these people gave an answer for.
+ * `isGivenUp` selects the ones that no person has.
+ */
 const givenUp = `(
      select w.channel, w.address from address_answers w
      where w.organization_id = $1 and w.person_id = any(${erasedPeople})
@@ -93,8 +97,8 @@ const givenUp = `(
 const isGivenUp = `w.address not like 'erased:%' and not (${isHeld})`
 
 /**
- * $2: {people, values}: erased people, and the emails and phones that they had, such as `email:ada@example.com`. Runs after their rows are
- * deleted. Keeps the answers of each address that no other person has, under its hash.
+ * $2: {people, values}: erased people, and the emails and phones that they had, such as `email:ada@example.com`. Runs
+ * after their rows are deleted. Copies the answers of each address that no other person has to the hash of the address.
  */
 export const keepErasedAnswersSql = statement(
   'keep_erased_answers',
@@ -105,8 +109,8 @@ export const keepErasedAnswersSql = statement(
 )
 
 /**
- * $2: {people, values}. Deletes what {@link keepErasedAnswersSql} has kept under hashes, and removes who gave the other answers. Returns the
- * number of rows.
+ * $2: {people, values}. Deletes the answers that {@link keepErasedAnswersSql} has copied, and removes the person from
+ * the other answers. Returns the number of rows.
  */
 export const eraseAddressesSql = statement(
   'erase_addresses',
@@ -119,7 +123,9 @@ export const eraseAddressesSql = statement(
    ) select (select count(*) from gone)::integer + (select count(*) from unnamed)::integer as count`,
 )
 
-/** The value of a field of the person a.person_id when it gave the answer a: what the next change replaced, or the row has. */
+/**
+ * The value of a person's field at the time of the answer a: the one that the next change replaced, or that of the row.
+ */
 const valueThen = (field: string) =>
   `select coalesce(n.is_changed, false) as is_changed, n.value from (values (1)) as one left join lateral (
        select true as is_changed, c.before->>'${field}' as value from changes c
@@ -128,7 +134,9 @@ const valueThen = (field: string) =>
        order by c.version limit 1
      ) n on true`
 
-/** $2: after this number of a change, $3: up to this one. The answers of these changes, with the address that the person had then. */
+/**
+ * $2: after this change, $3: up to this one. The answers of these changes, with the address of the person at that time.
+ */
 export const readEarlierAnswersSql = statement(
   'read_earlier_answers',
   `select c.sequence, a.person_id, a.consent_type_id, a.channel, a.state, a.undated,

@@ -239,7 +239,7 @@ describe('a refusal of a mailbox', () => {
         .contactable
     expect([await members(), await counted()]).toEqual([[id], 1])
     const { id: bob } = await create('bob', { consents: [entry(false)] })
-    // The address of the answer, not that of now.
+    // The answer belongs to the address that Bob had then, not to the current one.
     await ok('PATCH', '/v1/people/bob', { email: 'bob@example.com' })
     await followSegments(service)
     expect([await members(), await counted()]).toEqual([[], 0])
@@ -361,10 +361,10 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Each> ? Each : never
 
-/** The refusals of a mail provider that no person has, because nobody had the address. */
+/** A refusal from a mail provider that no person has, because no person had the address. */
 type Told = { address: string; answered_at: string }
 
-/** Takes a step, if it is possible now. */
+/** Takes a step if it is possible at this moment. */
 async function take(step: Step, ids: Map<string, string>): Promise<Told | undefined> {
   if ('isDated' in step) {
     const { do: type, address, isDated } = step
@@ -373,7 +373,7 @@ async function take(step: Step, ids: Map<string, string>): Promise<Told | undefi
       address,
     ])
     const answered_at = new Date().toISOString()
-    // Of a hard bounce long ago, the suppression has ended.
+    // Only an unsubscription is dated back: the suppression by an old hard bounce would have ended.
     const at = isDated && type === 'unsubscribe' ? times[1]! : answered_at
     await ok('POST', '/v1/deliverability', { events: [{ channel: 'email', address, type, at }] })
     return held.length > 0 || type === 'hard_bounce' ? undefined : { address, answered_at: at }
@@ -403,7 +403,7 @@ type Recorded = { sequence: number; person_id: string; consent_type_id: number; 
     method: NonNullable<NumberedAnswer['method']> | null
   }
 
-/** The answers of the changes after a number, with the address that each person has now. */
+/** The answers of the changes after a number, with the current address of each person. */
 const readAnswersAfter = (sequence: number) =>
   service.sql<Recorded>(
     `select c.sequence, a.person_id, a.consent_type_id, a.state, a.undated, e.email, a.evidence->>'method' as method,

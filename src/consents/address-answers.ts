@@ -9,18 +9,24 @@ import {
 } from './address-answers-sql.ts'
 import { compareAnswers, methodRank, type NumberedAnswer, type Question } from './answers.ts'
 
-// An answer is one of the person, and also one of the address that the person had when it was given. The last answer of an address to a
-// purpose stands, by the order of answers and whoever gave it. A refusal that stands forbids to write to the address, until a later grant.
+// An answer belongs to the person, and also to the address that the person had when it was given. The last answer of an
+// address to a purpose is in force, by the order of answers, no matter which person gave it. A refusal in force forbids
+// to write to the address, until a later grant.
 
-/** An answer with the address that the person had, as `email_key` or `mobile_key`. A grant that waits for its confirmation is none. */
+/**
+ * An answer with the person's address at that time, as `email_key` or `mobile_key`. An unconfirmed grant is no answer.
+ */
 export type AddressAnswer = Question & {
   address: string
-  /** Null if nobody had the address. */
+  /** Null if no person had the address. */
   person_id: string | null
   answer: NumberedAnswer & { sequence: number }
 }
 
-/** Stores those of the answers that stand over the others and over the ones that their addresses have. Returns a row for each that was stored. */
+/**
+ * Stores the last answer of each address to a purpose if it supersedes the stored one. Returns a row for each stored
+ * answer.
+ */
 export function storeAddressAnswers(
   tx: Transaction,
   organization_id: number,
@@ -43,7 +49,7 @@ export function storeAddressAnswers(
   return tx.query<{ state: boolean }>(storeAddressAnswersSql, [organization_id, JSON.stringify(rows)])
 }
 
-/** What an erasure has left of addresses under their hashes holds for them again. For addresses that a change gives to people. */
+/** Restores the answers and events that an erasure has left under hashes, for addresses that people get. */
 export function showAddresses(
   tx: Transaction,
   { organization_id, has_tombstones }: Pick<Definitions, 'organization_id' | 'has_tombstones'>,

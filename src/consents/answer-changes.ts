@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { type Answers, inOrder, questionOf, type StandingAnswer } from './answers.ts'
 
-/** A standing answer that a write changes, by {@link answerKey}. */
+/** The answer in force to a question before and after a write. `key` is as in {@link answerKey}. */
 export type AnswerChoice = { key: string; before: StandingAnswer | undefined; after: StandingAnswer | undefined }
 
-/** The standing answers that differ. */
+/** The answers in force that differ. */
 export function answerChanges(before: Answers, after: Answers): AnswerChoice[] {
   const keys = new Set([...Object.keys(before), ...Object.keys(after)])
   return [...keys].flatMap(key => {
@@ -15,7 +15,7 @@ export function answerChanges(before: Answers, after: Answers): AnswerChoice[] {
 
 const answerAt = (answers: Answers, key: string) => (Object.hasOwn(answers, key) ? answers[key] : undefined)
 
-/** The answers that a write changes, as responses show them. */
+/** The answers in force that a write changes, in the format of a response. */
 export function answerChangesToJson(choices: readonly AnswerChoice[]): object[] {
   return inOrder(choices).map(({ key, before, after }) => ({
     ...questionOf(key),

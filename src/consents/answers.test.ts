@@ -183,7 +183,7 @@ describe('answers with a time of collection', () => {
     { channel: 'sms' as const, is_default: true, double_opt_in: false },
   ]
   const types = [type(1, { channels: doubleOptIn })]
-  /** In order. As texts, some compare otherwise. */
+  /** The times in order. Compared as texts, some have another order. */
   const times = [
     '2020-01-01T00:00:00.000Z',
     '2020-01-01T00:00:00.001Z',
@@ -209,13 +209,15 @@ describe('answers with a time of collection', () => {
     return { answers, current: withAnswers(current, answers) }
   }
 
-  /** The model: the latest answer stands. At equal times a refusal wins, then a confirmation, then the later text. */
+  /**
+   * The model: the latest answer is in force. At equal times a refusal wins, then a confirmation, then the later text.
+   */
   function standing(entries: ConsentAssignment[]): Answers {
     const strengthOf = (given: ConsentAssignment) => {
       if (!given.state) return 2
       return given.channel === 'sms' || given.method === 'double_opt_in' ? 1 : 0
     }
-    // The earlier in the list, the higher. No method is the lowest.
+    // The earlier in the list, the higher the rank. An answer without a method has the lowest.
     const rankOf = ({ method }: ConsentAssignment) => (method ? -methods.indexOf(method) : -methods.length)
     const sorted = entries.toSorted(
       (a, b) =>

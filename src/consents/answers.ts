@@ -7,9 +7,10 @@ import { sortableTime, utcTime } from '../values/instant.ts'
 import { type EffectiveConsent, type Evidence, evidence as evidenceSchema, methods } from './schema.ts'
 
 /**
- * An answer that stands. `answered_at` is when it was collected: as `utcTime` prints it. An answer of an import that names no time is `undated`: `answered_at` is when it was stored. A grant that waits for its
- * confirmation has the state false and is `pending`. `person_id` is set if a person who was merged gave it: the consent history has the
- * answer under that identifier.
+ * An answer in force. `answered_at` is the time of its collection, in the format of `utcTime`. An answer of an import
+ * without a time is `undated`, and its `answered_at` is when it was stored. A grant that waits for its confirmation has
+ * the state false and is `pending`. `person_id` is set if a merged person gave it: the consent history has the answer
+ * under that identifier.
  */
 export type StandingAnswer = {
   state: boolean
@@ -19,10 +20,10 @@ export type StandingAnswer = {
   person_id?: string
 } & Pick<Evidence, 'method' | 'text_version'>
 
-/** The standing answers of a person as stored in the row, by `<consent type id>:<channel>`. */
+/** The answers in force of a person as stored in the row, by `<consent type id>:<channel>`. */
 export type Answers = Record<string, StandingAnswer>
 
-/** A purpose on a channel. A person has one standing answer to it at most. */
+/** A purpose on a channel. A person has at most one answer in force to it. */
 export type Question = { consent_type_id: number; channel: Channel }
 
 /** An answer of a request: grants or refuses one purpose on one channel. */
@@ -34,12 +35,14 @@ export type ConsentBody = { [Flag in SummaryFlag]?: boolean | null } & {
   consents?: ConsentAssignment[] | null
 }
 
-/** An answer given by a write, with the state that it meets. */
+/** An answer given by a write, with the state before it. */
 export type Answer = Question & {
   state: boolean
   previous_state: boolean | null
   source: 'entry' | 'flag'
-  /** When the answer was collected. Null: at the time of the write, or at an unknown time if the answer is `undated`. */
+  /**
+   * When the answer was collected. Null: at the time of the write, or at an unknown time if the answer is `undated`.
+   */
   collected_at: string | null
   undated: boolean
   /** True if the client gave `collected_at`. */
@@ -47,7 +50,7 @@ export type Answer = Question & {
   evidence: Evidence | null
   /** True for a grant that waits for its confirmation. */
   pending: boolean
-  /** True if it was collected before the answer that stands. It then changes no state. */
+  /** True if it was collected before the answer in force. It then changes no state. */
   superseded: boolean
   /** The answer as the row stores it, unless it is superseded. */
   stored: StandingAnswer
@@ -56,7 +59,7 @@ export type Answer = Question & {
 /** The key of a question in {@link Answers}. */
 export const answerKey = (consent_type_id: number, channel: Channel) => `${consent_type_id}:${channel}`
 
-/** How a purpose is configured for a channel. Undefined if it is not. */
+/** The configuration of a purpose for a channel. Undefined if there is none. */
 export const configuredFor = ({ channels }: Pick<ConsentType, 'channels'>, channel: Channel) =>
   channels.find(entry => entry.channel === channel)
 
@@ -64,22 +67,20 @@ export const configuredFor = ({ channels }: Pick<ConsentType, 'channels'>, chann
 export const canBeAnswered = (type: ConsentType, channel: Channel): boolean =>
   type.state === 'active' && !type.mandatory && configuredFor(type, channel) !== undefined
 
-/** Whether a body answers any consent. Most writes do not and skip the rest. */
+/** Whether a body answers any purpose. Most writes answer none and skip the rest. */
 export function hasAnswers(body: ConsentBody): boolean {
   return (
     Boolean(body.consents?.length) || channels.some(channel => typeof body[channelTable[channel].flag] === 'boolean')
   )
 }
 
-/**
- * When the answers of a body without `collected_at` were given: `now`, or at an `unknown` time, as those of a file that an import reads.
- */
+/** The time of a body's answers without `collected_at`: `now`, or `unknown` if an import reads them from a file. */
 export type TimeOfUndated = 'now' | 'unknown'
 
 /**
- * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override flags.
- * A flag is in `standaloneFlags` if its channel has no purpose to answer. A fault has the JSON Pointer of the wrong value. If there is a
- * fault, the caller must not use the answers and flags.
+ * Expands the flags and entries of one body, written at `at`, to one answer per type and channel. Entries override
+ * flags. A flag is in `standaloneFlags` if its channel has no purpose to answer. A fault has the JSON Pointer of the
+ * wrong value. If there is a fault, the caller must not use the answers and flags.
  */
 export function expandAnswers(
   body: ConsentBody,
@@ -120,8 +121,9 @@ export function expandAnswers(
 }
 
 /**
- * Places one answer before or after the one that stands. Without `collected_at`, an answer that is given now stands in any case: its time
- * is that of the write, or one millisecond after the standing answer if a client's clock was ahead. One of an unknown time is undated.
+ * Orders an answer before or after the one in force. An answer that is given now, without `collected_at`, always comes
+ * into force: its time is that of the write, or one millisecond after the answer in force if a client's clock was
+ * ahead. An answer of an unknown time is undated.
  */
 function decideAnswer(
   entry: ConsentAssignment,
@@ -136,7 +138,7 @@ function decideAnswer(
     given === undefined && !undated && standing !== undefined && sortableTime(standing.answered_at) >= sortableTime(at)
   const collected_at = given ?? (isBehind ? nextMillisecond(standing.answered_at) : null)
   const needsConfirmation = configuredFor(type, channel)?.double_opt_in && method !== 'double_opt_in'
-  // A client that repeats a grant, as a synchronization does, must not revoke the confirmed one.
+  // A client that synchronizes may repeat a grant. The repetition must not revoke the confirmed grant.
   const repeatsGrant = given === undefined && standing?.state === true
   const pending = Boolean(state && needsConfirmation && !repeatsGrant)
   const stored: StandingAnswer = { state: state && !pending, answered_at: collected_at ?? at }
@@ -161,7 +163,7 @@ function decideAnswer(
 
 const nextMillisecond = (time: string) => new Date(Date.parse(time) + 1).toISOString()
 
-/** The time that the client gave, as a row stores it. */
+/** The time that the client gave, in the format of a row. */
 const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
   collected_at === undefined ? undefined : utcTime(collected_at)
 
@@ -169,10 +171,12 @@ const collectionTimeOf = ({ collected_at }: ConsentAssignment) =>
 export type NumberedAnswer = StandingAnswer & { sequence?: number | undefined }
 
 /**
- * The order of answers to one question, everywhere: positive if `one` stands over `other`. The answer that was collected later stands, at
- * equal times a refusal over a grant, and a grant over one that waits for its confirmation; then the higher text version, the method
- * that comes earlier in the list of methods, and the later change. So the order of arrival decides only between answers that filters
- * do not tell apart. The unknown time of an undated answer is before every other. Zero if the numbers of the changes would decide and one of them is missing.
+ * The order of answers to one question, everywhere: positive if `one` prevails over `other`. The answer that was
+ * collected later prevails. At equal times a refusal prevails over a grant, and a grant over one that waits for its
+ * confirmation. Then the higher text version, the method that comes earlier in the list of methods, and the later
+ * change decide. So the order of arrival decides only between answers that filters cannot tell apart. The unknown time
+ * of an undated answer is before every other. Zero if the numbers of the changes would decide and one of them is
+ * missing.
  */
 export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): number {
   const [time, otherTime] = [timeOf(one), timeOf(other)]
@@ -187,7 +191,10 @@ export function compareAnswers(one: NumberedAnswer, other: NumberedAnswer): numb
 
 const timeOf = ({ undated, answered_at }: StandingAnswer) => (undated ? '' : sortableTime(answered_at))
 const strengthOf = ({ state, pending }: StandingAnswer) => (pending ? 0 : state ? 1 : 2)
-/** The rank of the method: the earlier one in the list of methods has the higher one, and no method the lowest. */
+/**
+ * The rank of a method: the first one in the list of methods has the highest, and an answer without a method the
+ * lowest.
+ */
 export const methodRank = ({ method }: Pick<StandingAnswer, 'method'>) =>
   method === undefined ? 0 : methods.length - methods.indexOf(method)
 
@@ -220,7 +227,10 @@ function entryFault(entry: ConsentAssignment, types: readonly ConsentType[]): En
   return fault ?? evidenceFault(entry, types.find(({ id }) => id === entry.consent_type_id)!.text_versions)
 }
 
-/** Why nobody can answer for a consent type, on the channel if there is one. `ifMandatory` completes "consent_type_id …". */
+/**
+ * The reason why no person can answer for a consent type, on the channel if there is one. `ifMandatory` completes
+ * "consent_type_id …".
+ */
 export function questionFault(
   { consent_type_id, channel }: Pick<Question, 'consent_type_id'> & { channel?: Channel | undefined },
   types: readonly ConsentType[],
@@ -251,7 +261,10 @@ function evidenceFault(entry: Evidence, textVersions: number): EntryFault {
   return field && { field, message: `must be at most ${maxTextBytes[field]} bytes in UTF-8` }
 }
 
-/** An entry overrides a flag. If it was collected earlier, the answer of the flag, such as a refusal, would be lost. */
+/**
+ * Refuses an entry that is older than the answer of a flag, such as a refusal. The entry overrides the flag, so the
+ * answer would be lost.
+ */
 function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>): EntryFault {
   const { consent_type_id, channel, collected_at } = entry
   if (collected_at === undefined || !byFlag.has(answerKey(consent_type_id, channel))) return undefined
@@ -262,9 +275,9 @@ function flagFault(entry: ConsentAssignment, byFlag: ReadonlyMap<string, Answer>
 }
 
 /**
- * The answers that an earlier import may have written: those with a time or evidence that would be superseded or equal to the standing
- * answer, and undated ones that would be superseded. Without `collected_at` the time of an answer does not matter, but an `undated` one is
- * compared with undated ones only.
+ * The answers that an earlier import may have written. They are undated and would be superseded, or have a time or
+ * evidence and would be superseded or equal to the answer in force. Without `collected_at` the time of an answer does
+ * not matter, but an `undated` one is compared with undated ones only.
  */
 export function possibleRepeats(
   body: ConsentBody,
@@ -292,13 +305,13 @@ const repeatsState = (state: boolean, standing: StandingAnswer) =>
   state === (standing.state || standing.pending === true)
 
 /**
- * Whether an answer of an import adds nothing. An answer without evidence repeats the standing one if it has the same
+ * Whether an answer of an import adds nothing. An answer without evidence repeats the one in force if it has the same
  * state. `known` holds the keys of the answers that the history has.
  */
 export function isRepeat(answer: Answer, current: Answers, known: ReadonlySet<string> | undefined): boolean {
   const key = answerKey(answer.consent_type_id, answer.channel)
   const standing = current[key]
-  // An answer that is given now is later than one whose time nobody knows.
+  // An answer that is given now is later than an undated one.
   if (standing?.undated && !answer.undated && !answer.isDated) return false
   if (known?.has(key)) return true
   if (answer.evidence || answer.isDated) return false
@@ -307,8 +320,8 @@ export function isRepeat(answer: Answer, current: Answers, known: ReadonlySet<st
 
 /**
  * An answer in the change log: the state in effect, `pending` for a grant that waits for its confirmation, and
- * `answered_at` if it was not collected at the time of the change, `undated` if nobody knows when it was. `superseded` is the answer that
- * was collected too early to change the state.
+ * `answered_at` if it was not collected at the time of the change. `undated`: that time is unknown. `superseded` is the
+ * answer that was collected too early to change the state.
  */
 export type LoggedAnswer = Question & {
   state: boolean | null
@@ -330,7 +343,7 @@ export function questionOf(key: string): Question {
   return { consent_type_id: Number(consent_type_id), channel }
 }
 
-/** Sorts what has keys of {@link Answers} by type and channel. */
+/** Sorts items with keys of {@link Answers} by type and channel. */
 export function inOrder<T extends { key: string }>(items: readonly T[]): T[] {
   const placeOf = ({ consent_type_id, channel }: Question) =>
     consent_type_id * channels.length + channels.indexOf(channel)
@@ -346,8 +359,8 @@ export function withAnswers(current: Answers, answers: Answer[]): Answers {
 }
 
 /**
- * The summary flag of a channel. It is true if an active, non-mandatory type of the channel has a stored grant, false if the
- * channel has stored answers but no such grant, and null if it has no answers.
+ * The summary flag of a channel. It is true if an active, non-mandatory type of the channel has a stored grant, false
+ * if the channel has stored answers but no such grant, and null if it has no answers.
  */
 export function summaryFlag(channel: Channel, answers: Answers, types: readonly ConsentType[]): boolean | null {
   const granted = types.some(type => canBeAnswered(type, channel) && answers[answerKey(type.id, channel)]?.state)
@@ -356,8 +369,8 @@ export function summaryFlag(channel: Channel, answers: Answers, types: readonly 
 }
 
 /**
- * The consents of a person without answers: one per active type and configured channel, in order of type and channel. An
- * answer under `answerKey` in {@link Answers} replaces the state. The key of a mandatory type is null.
+ * The consents of a person without answers: one per active type and configured channel, in order of type and channel.
+ * An answer under `answerKey` in {@link Answers} replaces the state. The key of a mandatory type is null.
  */
 export function consentDefaults(
   types: readonly ConsentType[],

@@ -98,8 +98,8 @@ function throwIfMarked(channels: ConsentTypeBody['channels'], kind: string) {
 }
 
 /**
- * Archiving removes the default marks, so a type that is activated again is not the default of its channels. Throws a Fault of
- * 400 if the patch itself sets a mark.
+ * Archiving removes the default marks, so a type that is activated again is not the default of its channels. Throws a
+ * Fault of 400 if the patch itself sets a mark.
  */
 function removeArchivedMarks(next: ConsentType, { channels = [] }: ConsentTypePatch) {
   throwIfMarked(channels, 'an archived')

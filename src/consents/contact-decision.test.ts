@@ -68,7 +68,7 @@ function mayBeWrittenTo({ person, purpose, answer, addressAnswer }: DecisionFact
   const hasAddress = person !== undefined && 'address' in person && Boolean(person.address)
   const consents = purpose.mandatory || (answer ? answer.state && !answer.pending : purpose.default_state)
   const isSuppressed = person !== undefined && 'suppression' in person && person.suppression !== undefined
-  // The answer 7 is that of the person.
+  // The person gave the answer 7.
   const refuses = addressAnswer?.state === false && (!answer || addressAnswer.sequence !== answer.sequence)
   const isWritable = hasAddress && !isSuppressed && purpose.state === 'active'
   return isWritable && consents && (purpose.mandatory || !refuses)
@@ -129,7 +129,7 @@ describe('a decision about a person', () => {
         const { reasons } = decideContact(given)
         const isEarly = ['not_found', 'deleted', 'erased'].includes(reasons[0]!.rule)
         const remedied = reasons.reduce((facts, { rule }) => remedies[rule](facts), given)
-        // A person who does not exist hides all other rules.
+        // If the person does not exist, no other rule is reported.
         const final = isEarly
           ? decideContact(remedied).reasons.reduce((facts, { rule }) => remedies[rule](facts), remedied)
           : remedied

@@ -4,19 +4,21 @@ import type { ContactReason, RecordedAnswer } from './schema.ts'
 /** The event that suppresses an address, as a reason of a decision. */
 export type SuppressedBy = Omit<Extract<ContactReason, { rule: 'suppressed' }>, 'rule'>
 
-/** A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person. */
+/**
+ * A person at the moment of a decision: the address on the channel, or the change that deleted or erased the person.
+ */
 export type Contact =
   | { address: string | null; suppression?: SuppressedBy | undefined }
   | { gone: { rule: 'deleted' | 'erased'; sequence: number; at: string } }
 
-/** The answer of an address: of all that were given for it, by anyone, the one that stands. */
+/** The answer in force of an address, no matter which person gave it. */
 export type AnswerOfAddress = Pick<AddressReason, 'answered_at' | 'sequence' | 'person_id'> & { state: boolean }
 
 type AddressReason = Extract<ContactReason, { rule: 'address_answer' }>
 
 /**
- * The facts of a decision. `person` is undefined if there never was one. `answer` is the one that stands, and `addressAnswer` that of the address. A
- * past decision does not know that one.
+ * The facts of a decision. `person` is undefined if there never was one. `answer` is the one in force of the person,
+ * and `addressAnswer` that of the address. A past decision does not know the latter.
  */
 export type DecisionFacts = {
   person: Contact | undefined
@@ -28,8 +30,8 @@ export type DecisionFacts = {
 export type ContactDecision = { allowed: boolean; reasons: ContactReason[] }
 
 /**
- * Decides whether a person may be written to. The reasons are all rules that forbid it, in a fixed order, or the one rule
- * that allows it.
+ * Decides whether a person may be written to. The reasons are all rules that forbid it, in a fixed order, or the one
+ * rule that allows it.
  */
 export function decideContact({ person, purpose, answer, addressAnswer }: DecisionFacts): ContactDecision {
   if (!person) return refusal({ rule: 'not_found' })
@@ -40,7 +42,7 @@ export function decideContact({ person, purpose, answer, addressAnswer }: Decisi
   if (purpose.state === 'archived') against.push({ rule: 'archived' })
   const consent = consentOf(purpose, answer)
   if (!isGranted(consent)) against.push(consent)
-  // The refusal of the person is told once.
+  // A refusal by the person itself is reported once.
   if (addressAnswer && !addressAnswer.state && !purpose.mandatory && addressAnswer.sequence !== answer?.sequence)
     against.push({ rule: 'address_answer', ...addressAnswer })
   return against.length > 0 ? refusal(...against) : { allowed: true, reasons: [consent] }
@@ -58,7 +60,7 @@ function consentOf(
   return answer ? { rule: 'answer', ...answer } : { rule: 'default', state: default_state }
 }
 
-/** A grant that waits for its confirmation is none yet. */
+/** A grant that waits for its confirmation does not count. */
 function isGranted(consent: Consent): boolean {
   if (consent.rule === 'mandatory') return true
   return consent.state && !(consent.rule === 'answer' && consent.pending)

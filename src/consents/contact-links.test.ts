@@ -82,7 +82,7 @@ describe('the links of decisions', () => {
     for (const { external_id, ...item } of items.slice(0, 4))
       for (const address of [external_id, `internal/${ids[external_id]}`]) {
         const { sequence, ...decision } = await ask(address, 2)
-        // The links end a second later if the clock has moved between the requests.
+        // The links expire a second later if the clock has moved between the requests.
         expect(Object.keys(decision)).toEqual(Object.keys(item))
         expect(decision.allowed).toBe(item.allowed)
       }

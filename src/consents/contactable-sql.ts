@@ -4,7 +4,7 @@ import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 import { answerColumns, answerReferences, answerSequence, answersOf } from './recorded-answers-sql.ts'
 
-/** The last answer that was not superseded, of whom the row of a person e names. */
+/** The last answer that was not superseded, of the person that `answered_by` of a row e names. */
 const lastAnswer = `select ${answerColumns} from consent_history a
    where a.organization_id = $1 and a.person_id = e.answered_by and a.consent_type_id = $3 and a.channel = $4
      and not a.superseded and e.has_answer
@@ -12,16 +12,19 @@ const lastAnswer = `select ${answerColumns} from consent_history a
 
 const hasChannel = `t.channels @> jsonb_build_array(jsonb_build_object('channel', $4::text))`
 
-/** The key of the address on the channel, and who gave the answer that stands: the person, or one who was merged into it. */
+/**
+ * The key of the address on the channel, and the person who gave the answer in force: the person itself, or one who was
+ * merged into it.
+ */
 const contact = `e.id, case $4::text ${channels.map(channel => `when '${channel}' then e.${channelTable[channel].key}`).join(' ')} end as address,
        coalesce((e.answers->$5->>'person_id')::uuid, e.id) as answered_by, e.answers ? $5 as has_answer`
 
-/** The deletion, or the erasure, of a person who does not exist. */
+/** The deletion or erasure of a person who does not exist any more. */
 const endOf = (person: string, condition: string) =>
   `select c.sequence, c.at, c.operation from changes c
    where ${condition} and c.organization_id = $1 and c.stack_id = 0 and c.entity_id = (${person}) order by c.version desc limit 1`
 
-/** The events that suppress addresses of the people found, by address. */
+/** The events that suppress addresses of the found people, by address. */
 const suppressedEvents = `select json_object_agg(b.address, json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
          'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
          'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference'))
@@ -29,7 +32,7 @@ const suppressedEvents = `select json_object_agg(b.address, json_build_object('e
        where b.organization_id = $1 and b.channel = $4 and b.address = any(array(select f.address from found f))
          and b.suppressed_until > now()`
 
-/** The answers of addresses of the people found that stand and refuse, by address. */
+/** The refusals in force of the addresses of the found people, by address. */
 const refusals = `select json_object_agg(w.address, json_build_object('state', w.state, 'answered_at', ${exactTimeText("nullif(w.answered_at, '-infinity')")},
          'sequence', w.sequence, 'person_id', w.person_id))
        from address_answers w
@@ -37,11 +40,10 @@ const refusals = `select json_object_agg(w.address, json_build_object('state', w
          and w.consent_type_id = $3 and not w.state`
 
 /**
- * The facts of decisions about people by an identifier, all of one snapshot. `further` finds the person to whom a name n leads that no person has,
- * and `gone` one who does not exist.
- *
- * One index scan looks up all people, and one scan of each table what holds for their addresses: one for each person takes twice as long. The last
- * answer is looked up for each: some people have hundreds.
+ * The facts of decisions about people by an identifier, all of one snapshot. If no person has a name n, `further` finds
+ * the person to whom it leads, and `gone` a person who does not exist any more. One index scan looks up all people, and
+ * one scan of each table the rows of their addresses. A scan for each person takes twice as long. The last answer is
+ * looked up for each person, because some people have hundreds of answers.
  */
 const facts = (identifier: { column: string; type: string; further: string; gone: string }) =>
   `with people as materialized (
@@ -72,9 +74,9 @@ const facts = (identifier: { column: string; type: string; further: string; gone
    from found e left join lateral (${lastAnswer}) a on true`
 
 /**
- * $2: external or internal identifiers, $3: consent type, $4: channel, $5: the key of the answers to both. Returns a row for each identifier, in any
- * order. The row of the first one has the purpose, with the hashes of its texts by version, and the suppressions and refusals by address. Its members
- * are null if the consent type does not exist.
+ * $2: external or internal identifiers, $3: consent type, $4: channel, $5: the key of the answers to both. Returns a
+ * row for each identifier, in any order. The row of the first one has the purpose, with the hashes of its texts by
+ * version, and the suppressions and refusals by address. Its members are null if the consent type does not exist.
  */
 export const readContactFacts = {
   external_id: statement(
@@ -97,13 +99,16 @@ export const readContactFacts = {
   ),
 }
 
-/** The value of a field that a person p had at the change m, of those since b. */
+/** The value of a field of a person p at the change m: the last one that a change since b wrote. */
 const lastValue = (field: string) =>
   `select c.after->>${field} as value from changes c
        where c.organization_id = $1 and c.entity_id = p.id and c.version between b.version and m.version and c.after ? ${field}
        order by c.version desc limit 1`
 
-/** The facts of a decision at the number $5 about a person p. m is the person's last change until then, b the one that has all fields. */
+/**
+ * The facts of a decision at the change $5 about a person p. m is the person's last change until then, and b the last
+ * one that has all fields.
+ */
 const pastFacts = (person: string) =>
   `select m.operation, m.sequence as gone_sequence, m.at as gone_at, m.merged_into,
      not coalesce(b.after ? 'state', false) or last.operation = 'erase' as is_blanked, f.value as address, g.value as prefix, a.*,
@@ -134,9 +139,9 @@ const pastFacts = (person: string) =>
      ) a on true`
 
 /**
- * $2: external or internal identifier, $3: consent type, $4: channel, $5: number of a change, $6: the field of the address.
- * Returns one row: the person and the answer after this change. `operation` is null if the person did not exist yet.
- * `merged_into` is the person that a merge had made of this one. An alias finds nobody here.
+ * $2: external or internal identifier, $3: consent type, $4: channel, $5: number of a change, $6: the field of the
+ * address. Returns one row: the person and the answer after this change. `operation` is null if the person did not
+ * exist yet. `merged_into` is the person into which a merge had turned this one. This statement resolves no alias.
  */
 export const readPastContactFacts = {
   external_id: statement('read_past_contact_facts', pastFacts(bearerOrDeleted('$2'))),

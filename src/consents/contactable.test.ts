@@ -8,7 +8,8 @@ import { useShop } from '../../test/support/shop.ts'
 import { names } from '../../test/support/writes.ts'
 
 const service = useService()
-// Type 1 is the default of both channels, 2 has both and the default state true, 3 is mandatory on email, and 4 is archived.
+// Type 1 is the default of both channels, 2 has both and the default state true, 3 is mandatory on email, and 4 is
+// archived.
 const organization = useShop(
   service,
   { key: 'surveys', channels: [{ channel: 'email' }, { channel: 'sms' }], default_state: true },
@@ -342,7 +343,10 @@ async function askAll(id: string, at?: string): Promise<Asked[]> {
 
 type Read = { consent_type_id: number; channel: string; state: boolean; source: string }
 
-/** Compares decisions with the effective consents that a read of the person shows. It shows none to archived consent types. */
+/**
+ * Compares decisions with the effective consents that a read of the person shows. The read shows none to archived
+ * consent types.
+ */
 async function compareWithRead(id: string, decisions: Asked[]) {
   const { status, body } = await send('GET', `/v1/people/internal/${id}`)
   if (status === 404)
@@ -424,7 +428,7 @@ describe('a decision as at a past time', () => {
         const moments: { at: string; decisions: Asked[][] }[] = []
         for (const each of steps) {
           await run(each, ids)
-          // The answers of addresses have no past.
+          // kith stores no past states of address answers.
           await service.sql('delete from address_answers where organization_id = $1', [organization.id])
           const decisions = await Promise.all(ids.map(id => askAll(id)))
           for (const [index, id] of ids.entries()) await compareWithRead(id, decisions[index]!)

@@ -28,7 +28,10 @@ import { readContactFacts, readPastContactFacts } from './contactable-sql.ts'
 import { type AnswerRow, recordedAnswer, throwNoPerson } from './history.ts'
 import type { ContactableBody, ContactableManyBody, ContactLinks } from './schema.ts'
 
-/** The consent type of a decision, whose state is null if there is none, and what holds for the addresses of the people. */
+/**
+ * The consent type of a decision, whose state is null if it does not exist, and the facts about the addresses of the
+ * people.
+ */
 type FoundPurpose = ((DecisionFacts['purpose'] & { has_channel: boolean }) | { state: null }) & {
   head: number
   text_sha256: Record<string, string> | null
@@ -36,7 +39,10 @@ type FoundPurpose = ((DecisionFacts['purpose'] & { has_channel: boolean }) | { s
   refused: Record<string, AnswerOfAddress> | null
 }
 
-/** A person, the deletion or erasure of one, or neither, with the answer that stands. `purpose` is null except in the row of the first name. */
+/**
+ * A row of a person, of a person's deletion or erasure, or of neither, with the answer in force. `purpose` is null
+ * except in the row of the first name.
+ */
 type FactsRow = {
   name: string
   purpose: FoundPurpose | null
@@ -48,7 +54,10 @@ type FactsRow = {
 ) &
   (Omit<AnswerRow, 'person_id' | 'consent_type_id' | 'channel' | 'superseded' | 'text_sha256'> | { version: null })
 
-/** Answers whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of 403. */
+/**
+ * Responds whether one person may be written to, now or at a time. Throws a Fault of 400 or 404, and with `links` of
+ * 403.
+ */
 export async function answerContactable(call: Call<ContactableBody>, config: LinkSettings): Promise<HandlerResult> {
   const { at, links } = call.body
   if (at !== undefined && links) throwBrokenRule('/links', 'cannot be combined with at')
@@ -61,7 +70,7 @@ export async function answerContactable(call: Call<ContactableBody>, config: Lin
   return { status: 200, data: { ...addLinks(decide(row), row), sequence } }
 }
 
-/** Answers which people may be written to. Throws a Fault of 400, and with `links` of 403. */
+/** Responds which people may be written to. Throws a Fault of 400, and with `links` of 403. */
 export async function answerContactableMany(
   call: Call<ContactableManyBody>,
   config: LinkSettings,
@@ -78,7 +87,7 @@ export async function answerContactableMany(
   return listResult(external_ids, itemOf, `"sequence":${sequence}`)
 }
 
-/** Reads the facts of decisions about people, in any order, and notes the people for the access log. */
+/** Reads the facts of decisions about people, in any order, and records the people for the access log. */
 async function readFacts(
   { context, body: { consent_type_id, channel }, shown, signal }: Call<ContactableBody | ContactableManyBody>,
   by: 'id' | 'external_id',
@@ -138,7 +147,10 @@ type PastFactsRow = {
 ) &
   (AnswerRow | { version: null })
 
-/** Decides as at a time, RFC 3339 in UTC: by the person, the consent type and the answers that kith had then. */
+/**
+ * Decides as of a time, RFC 3339 in UTC, by the state of the person, the consent type and the answers in kith at that
+ * time.
+ */
 async function decideAt(
   { context, params, body: { consent_type_id, channel }, signal }: Call<ContactableBody>,
   at: string,
@@ -172,22 +184,22 @@ async function decideAt(
     throwBrokenRule('/channel', 'is a channel that the consent type was not configured for at that time')
   const person = isGone ? { gone: goneBy(operation === 'erase', gone_sequence, gone_at) } : { address }
   const answer = row.version === null ? undefined : recordedAnswer(row)
-  // The answers of addresses have no past.
+  // kith stores no past states of address answers.
   return { ...decideContact({ person, purpose, answer, addressAnswer: undefined }), sequence }
 }
 
-/** Adds its links to a decision about a person, who is null if there is none. */
+/** Adds links to a decision. The person is null if it does not exist. */
 type AddLinks = (
   decision: ContactDecision,
   person: Pick<FactsRow, 'person_id' | 'address'>,
 ) => ContactDecision & ContactLinks
 
-/** The rules by which no message may be sent at all, so none that asks for a confirmation either. */
+/** The rules by which no message may be sent at all, not even one that asks for a confirmation. */
 const unreachable: ReadonlySet<string> = new Set(['no_address', 'suppressed', 'archived'])
 
 /**
- * Prepares the links of decisions, if the request asks for them. Throws a Fault of 403 if the token may not make links, or of 500 if kith
- * does not know its own address.
+ * Prepares the links of decisions, if the request asks for them. Throws a Fault of 403 if the token may not make links,
+ * or of 500 if kith does not know its own address.
  */
 async function prepareContactLinks(
   { context, caller, body, signal, localUrl }: Call<ContactableBody | ContactableManyBody>,

@@ -33,7 +33,7 @@ const told: fc.Arbitrary<Told> = fc.record(
   { requiredKeys: ['type', 'at'] },
 )
 
-/** The documented meaning, told without a state: what suppresses an address until when. */
+/** The documented meaning, computed without a state: the event that suppresses an address, and until when. */
 function expected(events: readonly Told[], days: number): { reason: string; until: number } | undefined {
   const timesOf = (type: Told['type']) => events.filter(each => each.type === type).map(each => Date.parse(each.at))
   const lifted = Math.max(0, ...timesOf('lifted'))

@@ -1,9 +1,9 @@
 import { sortableTime } from '../values/instant.ts'
 
-// What the events of an address make of it. Every function is pure, and the state is the same in whatever order and how often the events
-// arrive: of each type the last one counts, and of the soft bounces those after the last delivery.
+// The state of an address follows from its events. Every function is pure. Neither the order nor the repetition of
+// events changes the state: the last event of each type counts, and the soft bounces after the last delivery.
 
-/** The events that tell whether an address can be written to, in the order of the documentation. */
+/** The events that decide whether an address can be written to, in the order of the documentation. */
 export const deliveryEventTypes = ['hard_bounce', 'soft_bounce', 'complaint', 'delivered'] as const
 export type DeliveryEventType = (typeof deliveryEventTypes)[number]
 
@@ -14,20 +14,22 @@ export type SuppressionReason = (typeof suppressionReasons)[number]
 /** An event of a mail provider. `at` is as `utcTime` prints it. */
 export type EventMark = { at: string; provider?: string; reference?: string }
 
-/** The events that decide about an address. Absent: there was none. `lifted_at` is when somebody lifted a suppression last. */
+/**
+ * The events that decide about an address. Absent: there was none. `lifted_at` is the last lifting of a suppression.
+ */
 export type AddressEvents = {
   hard_bounce?: EventMark
   complaint?: EventMark
-  /** Those after the last delivery and the last lifting, the latest first. */
+  /** The soft bounces after the last delivery and the last lifting, the latest first. */
   soft_bounces?: readonly EventMark[]
   delivered_at?: string
   lifted_at?: string
 }
 
-/** What suppresses an address, or did. `until` is null if only a person can lift it. */
+/** The suppression of an address, which may have ended. `until` is null if only a person can lift it. */
 export type Suppression = { reason: SuppressionReason; from: string; until: string | null } & Omit<EventMark, 'at'>
 
-/** So many soft bounces within so many days suppress an address. */
+/** This many soft bounces within this time suppress an address. */
 const softBounces = { count: 3, withinMs: 30 * 86_400_000 }
 const maxSoftBounces = 100
 
@@ -68,7 +70,7 @@ function withSoftBounce(events: AddressEvents, { reference: _, ...mark }: EventM
   return kept.includes(mark) ? { ...events, soft_bounces: kept } : events
 }
 
-/** The order of events of a type: by time, and for a total order by the rest. */
+/** The order of events of one type: by time, then by the other members, which makes it total. */
 const compareMarks = (one: EventMark, other: EventMark): number =>
   compareTexts(sortableTime(one.at), sortableTime(other.at)) ||
   compareTexts(one.provider ?? '', other.provider ?? '') ||
@@ -77,8 +79,8 @@ const compareMarks = (one: EventMark, other: EventMark): number =>
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : Number(one > other))
 
 /**
- * What suppresses the address, or has done so last; undefined if nothing did. A bounce suppresses for so many days, a complaint until somebody
- * lifts it. A lifting ends what came before it.
+ * The suppression of an address, which may have ended; undefined if there was none or it was lifted. A bounce
+ * suppresses for `days`, a complaint until a person lifts it.
  */
 export function suppressionOf(events: AddressEvents, days: number): Suppression | undefined {
   const { hard_bounce, complaint, lifted_at } = events
@@ -100,7 +102,7 @@ const suppression = (reason: SuppressionReason, { at, ...event }: EventMark, unt
   ...event,
 })
 
-/** The last soft bounce that is within thirty days of the second one before it. */
+/** The last soft bounce that is the third within thirty days. */
 function lastOfSeveral(marks: readonly EventMark[]): EventMark | undefined {
   const { count, withinMs } = softBounces
   return marks.find((mark, index) => {

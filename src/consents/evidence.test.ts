@@ -400,7 +400,7 @@ it('answers with times end in the state of a model, in any order and by any path
       const operations = [{ op: 'patch', external_id, body }]
       if (path === 'batch') await send('POST', '/v1/people/batch', { operations })
     }
-    // A method that comes earlier in the list of methods ranks higher.
+    // The earlier a method is in the list of methods, the higher it ranks.
     const methodRank = ({ method }: Entry) => (method === 'double_opt_in' ? 1 : 0)
     const rank = (given: Entry) =>
       `${times.indexOf(given.collected_at as string)} ${strengthOf(given)} ${methodRank(given)}`

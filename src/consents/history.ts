@@ -14,7 +14,6 @@ import {
   recordedAnswer as recordedAnswerSchema,
 } from './schema.ts'
 
-/** Throws a Fault of 404. */
 export const throwNoPerson = (): never => refuse('not_found', 'There is no such person.')
 
 /** A row of the consent history, with the number of its change and the hash of its text. */
@@ -61,7 +60,7 @@ type InForceRow = { schema_version: number; sequence: number; refused: string[] 
   | { id: null; answers: null }
 )
 
-/** The consents of one person, and which of them a refusal of the address takes away. Throws a Fault of 404. */
+/** The consents of one person, and whether a refusal of the address overrides each of them. Throws a Fault of 404. */
 export async function readInForce({ context, params, shown, signal }: Call) {
   const { by, identifier } = personOf(params)
   const [row] = await context.db.query<InForceRow>(

@@ -19,8 +19,8 @@ export const answerReferences = `${answerSequence}, (
    ) as text_sha256`
 
 /**
- * The answers of a person: its own, and those of people who were merged into it that a merge took over. They count from the
- * version `since` of the person on, and until the version `until`, if the merge was undone.
+ * The answers of a person: its own, and those that a merge took over from people who were merged into it. They count
+ * from the version `since` of the person, and until the version `until` if the merge was undone.
  */
 export const answersOf = (person: string): string =>
   `select a.*, a.version as since, null::integer as until from consent_history a
@@ -52,8 +52,8 @@ const page = (person: string) =>
    order by a.since desc, a.consent_type_id, a.channel`
 
 /**
- * $2: person, $3: before this version, $4: consent type or null for all, $5: channel or null for all, $6: answers, $7: bytes.
- * Returns at least one row if the person exists or existed, with null in its columns if there is no answer.
+ * $2: person, $3: before this version, $4: consent type or null for all, $5: channel or null for all, $6: answers, $7:
+ * bytes. Returns at least one row if the person exists or existed, with null in its columns if there is no answer.
  */
 export const readConsentHistory = {
   id: statement('read_consent_history_by_id', page(personWithId('$2'))),
@@ -61,8 +61,8 @@ export const readConsentHistory = {
 }
 
 /**
- * $2: person, $3: version, $4: consent type and $5: channel to begin after, $6: limit. The answers of a person by internal identifier,
- * oldest first.
+ * $2: person, $3: version, $4: consent type and $5: channel to begin after, $6: limit. The answers of a person by
+ * internal identifier, oldest first.
  */
 export const readAnswersAfterSql = statement(
   'read_answers_after',
@@ -84,8 +84,8 @@ const inForce = (person: string) =>
    where h.organization_id = $1`
 
 /**
- * $2: external or internal identifier. Returns one row: the answers of the person, null if there is none, and the questions that the
- * addresses of the person refuse, as the keys of answers.
+ * $2: external or internal identifier. Returns one row: the answers of the person, and the questions that the person's
+ * addresses refuse, as the keys of answers. The answers are null if there is no such person.
  */
 export const readConsentsInForce = {
   external_id: statement('read_consents_in_force', inForce(personNamed('$2'))),

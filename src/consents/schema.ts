@@ -102,7 +102,7 @@ export const effectiveConsent = Type.Object(
 
 export type EffectiveConsent = Static<typeof effectiveConsent>
 
-/** A consent in force, with what the address says. */
+/** A consent in force, with the answer of the address. */
 const consentInForce = Type.Object(
   {
     ...effectiveConsent.properties,
@@ -211,7 +211,7 @@ const standingAnswer = nullable(
   ),
 )
 
-/** A standing answer before and after a write. */
+/** An answer in force before and after a write. */
 export const answerChange = Type.Object(
   {
     consent_type_id: number(),
@@ -269,7 +269,7 @@ const contactReason = Type.Union(
       event: Type.Enum([...suppressionReasons]),
       at: time('When that happened.'),
       until: nullable(time('When the suppression ends by itself. Null: somebody has to lift it.')),
-      provider: nullable(text('Who told it.')),
+      provider: nullable(text('The provider that reported it.')),
       reference: nullable(text()),
     }),
     reason('archived', 'The consent type is archived.', {}),
@@ -331,7 +331,7 @@ export const contactDecision = Type.Object(
   },
 )
 
-/** Which people may be written to, in the order of the request. */
+/** The decisions about people, in the order of the request. */
 export const contactDecisions = Type.Object(
   { items: Type.Array(Type.Object({ external_id: text(), ...decision, ...links })), sequence: decisionSequence },
   {

@@ -1,6 +1,9 @@
 import { statement } from '../db/db.ts'
 
-/** $2: id, $3: key, $4: name, $5: description, $6: state, $7: mandatory, $8: default state, $9: channels, $10: the time, $11: the version. */
+/**
+ * $2: id, $3: key, $4: name, $5: description, $6: state, $7: mandatory, $8: default state, $9: channels, $10: the time,
+ * $11: the version.
+ */
 export const insertConsentTypeSql = statement(
   'insert_consent_type',
   `insert into consent_types (organization_id, id, key, name, description, state, mandatory, default_state, channels,

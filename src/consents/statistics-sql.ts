@@ -2,7 +2,7 @@ import { statement } from '../db/db.ts'
 import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { answersOf } from './recorded-answers-sql.ts'
 
-/** An answer a that stood when it was recorded, to one of the questions that are asked for. */
+/** An answer a to one of the requested questions that came into force when it was recorded. */
 const isCounted = `not a.superseded and ($3::integer is null or a.consent_type_id = $3) and ($4::text is null or a.channel = $4)`
 
 const question = 'a.consent_type_id, a.channel'
@@ -13,13 +13,13 @@ const kind = `case when a.pending then 'pending' when a.state then 'granted' els
 const positions = channels.map((channel, position) => `when '${channel}' then ${position}`).join(' ')
 const addressOf = (channel: Channel) => `e.${channelTable[channel].key}`
 
-/** The people whose address on a channel is suppressed now, with their answers. */
+/** The people whose address on a channel is currently suppressed, with their answers. */
 const suppressedOn = (channel: Channel) =>
   `select '${channel}' as channel, e.answers from deliverability d join entities e
        on e.organization_id = $1 and e.stack_id = 0 and ${addressOf(channel)} = d.address
      where d.organization_id = $1 and d.channel = '${channel}' and d.suppressed_until > now()`
 
-/** People whose address has a refusal, with what they would have without it. */
+/** People whose address has a refusal, and whether they have granted the purpose otherwise. */
 const refusedOn = (channel: Channel) =>
   `select w.consent_type_id, w.channel,
        coalesce((e.answers->(w.consent_type_id || ':${channel}')->>'state')::boolean, t.default_state) as is_granted
@@ -32,11 +32,14 @@ const refusedOn = (channel: Channel) =>
            and d.suppressed_until > now()
        )`
 
-/** The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half of the time that texts take. */
+/**
+ * The number of an interval and of a question. PostgreSQL groups a million rows by one integer in half the time that
+ * texts take.
+ */
 const groupOf = (at: string) =>
   `(a.consent_type_id * ${channels.length} + case a.channel ${positions} end) * 1024 + width_bucket(${at}, $2::timestamptz[])`
 
-/** The changes of the counts by an answer that takes the place of another. */
+/** The changes of the counts when one answer replaces another. */
 const deltas = (kind: string, previous: string) =>
   ['granted', 'refused', 'pending']
     .map(
@@ -46,8 +49,8 @@ const deltas = (kind: string, previous: string) =>
     .join(', ')
 
 /**
- * The changes of the counts by the answers that a condition selects, as each says which state it met. It does not say whether a
- * refused state was a grant that waited: the answer after a pending one tells that.
+ * The changes of the counts by the answers that a condition selects. Each answer has the state before it. That state
+ * does not show whether a refusal was a pending grant, so the second part finds the answer after each pending one.
  */
 const ownSteps = (condition: string) =>
   `select ${groupOf('a.at')} as position, (a.state and not a.pending)::integer - coalesce(a.previous_state, false)::integer as granted,
@@ -63,14 +66,14 @@ const ownSteps = (condition: string) =>
    ) n
    where a.organization_id = $1 and ${condition} and a.pending and ${isCounted}`
 
-/** The answers of a person that stood before the version of a change d. */
+/** The answers of a person in force before the version of a change d. */
 const answersBefore = `select distinct on (${question}) ${question}, ${kind} as kind from consent_history a
      where a.organization_id = $1 and a.person_id = d.entity_id and a.version < d.version and ${isCounted}
      order by ${question}, a.version desc`
 
 /**
- * For a person m.id who took part in a merge: the answer to each question that stands after each change. Its kind is null if there is
- * none, and while the person is not there.
+ * For a person m.id who took part in a merge: the answer in force to each question after each change. Its kind is null
+ * if there is none, or while the person does not exist.
  */
 const standingAnswers = `select distinct on (q.consent_type_id, q.channel, v.version) q.consent_type_id, q.channel, v.version, v.at,
        case when v.last_operation not in ('delete', 'merge', 'erase') then d.kind end as kind
@@ -89,12 +92,12 @@ const standingAnswers = `select distinct on (q.consent_type_id, q.channel, v.ver
      order by q.consent_type_id, q.channel, v.version, d.since desc nulls last`
 
 /**
- * $2: the ends of the intervals, ascending, $3: consent type or null for all, $4: channel or null for all. Returns one row, of one snapshot.
- *
- * `steps` has for each question and interval how many answers of each kind came into force, less those that ended. An answer ends when
- * the next one to its question stands, and with its person. First, all answers count as if nobody had ever left. Then deletions take
- * away what stood, and restorations bring it back. People who took part in a merge are taken out again, and counted from their
- * changes. So a million rows are read once and joined with nothing, whatever number of rows PostgreSQL expects.
+ * $2: the ends of the intervals, ascending, $3: consent type or null for all, $4: channel or null for all. Returns one
+ * row, of one snapshot. `steps` has for each question and interval how many answers of each kind came into force, less
+ * those that ended. An answer ends with the next one to its question, and with its person. First, all answers count as
+ * if no person had ever left. Then deletions subtract the answers in force, and restorations add them again. People who
+ * took part in a merge are subtracted again, and counted from their changes. So a million rows are read once and not
+ * joined, no matter how many rows PostgreSQL expects.
  */
 export const readConsentStatisticsSql = statement(
   'read_consent_statistics',

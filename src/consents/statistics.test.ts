@@ -16,7 +16,10 @@ const dayMs = 24 * hourMs
 const noonMs = Math.floor(Date.now() / dayMs) * dayMs - 3 * dayMs + 12 * hourMs
 const timeAt = (ms: number) => new Date(ms).toISOString()
 
-/** Moves the history of an organization into the past: the newest change to noon, each other one `hours` before the next. */
+/**
+ * Moves the history of an organization into the past: the newest change to noon, and each earlier one to `hours` before
+ * the next.
+ */
 async function spread({ id }: Organization, hours: number) {
   const [head] = await service.sql<{ sequence: number }>(
     'select sequence from change_heads where organization_id = $1',
@@ -49,7 +52,7 @@ function itemOf({ items }: ConsentStatistics, consent_type_id: number, channel: 
   return item
 }
 
-/** Counts the people in a state at a time by reading each of them as it was then. */
+/** Counts the people in a state at a time by reading the past state of each. */
 async function countByReading(send: Send, ids: string[], consent_type_id: number, channel: string, at: string) {
   const counts = { granted: 0, refused: 0, pending: 0 }
   for (const id of ids) {
@@ -89,7 +92,7 @@ const acts: fc.Arbitrary<Act> = fc.record({
   old: fc.integer({ min: 0, max: 4 }).map(draw => draw === 0),
 })
 
-/** Each act once, so that each of them succeeds at least once. */
+/** Each act once, so that each succeeds at least once. */
 const firstActs: Act[] = [
   ['answer', 0, 0],
   ['answer', 1, 0],
@@ -100,7 +103,7 @@ const firstActs: Act[] = [
   ['address', 2, 0],
 ].map(([act, who, other]) => ({ act, who, other, type: 1, channel: 'sms', state: true, old: false }) as Act)
 
-/** Does one of the acts. A refusal is an outcome, too. */
+/** Performs an act. A refusal is a valid outcome. */
 function perform(send: Send, ids: string[], { who, other, act, type, channel, state, old }: Act) {
   const address = `/v1/people/internal/${ids[who]}`
   const collected = old ? { collected_at: '2020-01-01T00:00:00Z' } : {}

@@ -15,7 +15,9 @@ type Type = Pick<ConsentType, 'id' | 'state' | 'mandatory' | 'default_state' | '
 /** The change of the counts in the interval with this position, counted from 0. */
 type Step = Question & { position: number } & Record<Kind, number>
 
-/** How many people with an address on the channel have answered a question, and how many of them have granted it. */
+/**
+ * The number of people with an address on the channel who have answered a question, and of those who have granted it.
+ */
 type Answered = { key: string; answered: number; granted: number }
 
 /** `people` is the number of people with an address, by channel. */
@@ -25,15 +27,15 @@ type Facts = {
   steps: Step[]
   people: Record<Channel, number>
   answered: Answered[]
-  /** How many people may not be written to only because somebody refused for their address. */
+  /** The number of people who may not be written to only because of a refusal for their address. */
   refused: (Question & { people: number })[]
 }
 
 const defaultIntervals = 30
 
 /**
- * Counts the answers in force at the end of each interval, and the people who may be written to now. Throws a Fault of 400 for times
- * that are out of order, too many intervals, and a question that the organization does not have.
+ * Counts the answers in force at the end of each interval, and the people who may be written to now. Throws a Fault of
+ * 400 for times that are out of order, too many intervals, and a question that the organization does not have.
  */
 export async function readConsentStatistics(
   { db, organization_id }: Context,
@@ -43,7 +45,7 @@ export async function readConsentStatistics(
   const { consent_type_id, channel, interval } = body
   const { ends, isUntilNow } = endsOf(body, Date.now())
   const labels = ends.map(endMs => new Date(endMs).toISOString())
-  // An answer of another process, whose clock is ahead, counts too.
+  // The bound `infinity` includes an answer of another process whose clock is ahead.
   const bounds = isUntilNow ? [...labels.slice(0, -1), 'infinity'] : labels
   const values = [organization_id, bounds, consent_type_id ?? null, channel ?? null]
   const [facts] = await db.query<Facts>(readConsentStatisticsSql, values, signal)
@@ -61,7 +63,7 @@ export function endsOf(
   const fromMs = timeOf('/from', from)
   if (fromMs !== undefined && fromMs >= toMs) throwBrokenRule('/from', 'must be before `to`, and in the past')
   const startOf = (timeMs: number) => DateTime.fromMillis(timeMs, { zone: 'utc' }).startOf(interval)
-  // By default, the last interval is the one that ends with `to`, if `to` is the end of one.
+  // By default, the last interval ends with `to`, if `to` is the end of an interval.
   let start = fromMs === undefined ? startOf(toMs - 1).plus({ [interval]: 1 - defaultIntervals }) : startOf(fromMs)
   const ends: number[] = []
   while (start.toMillis() < toMs) {
@@ -73,7 +75,7 @@ export function endsOf(
   return { ends, isUntilNow: toMs === nowMs }
 }
 
-/** Unix time in milliseconds. Throws a Fault of 400 for a time before 1970, when nobody had answered. */
+/** Unix time in milliseconds. Throws a Fault of 400 for a time before 1970, because no answer is that old. */
 function timeOf(path: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const { seconds, fraction } = instantOf(text)
@@ -87,7 +89,7 @@ function requireQuestion({ types }: Facts, { channel }: ConsentStatisticsBody): 
     throwBrokenRule('/channel', 'is a channel that the consent type is not configured for')
 }
 
-/** The questions of the consent types: their channels, and those that were answered before a channel was taken away. */
+/** The questions of the consent types: their channels, and removed channels that have answers. */
 function questionsOf({ types, steps }: Facts, channel: Channel | undefined): (Question & { type: Type })[] {
   const answered = new Set(steps.map(({ consent_type_id, channel }) => answerKey(consent_type_id, channel)))
   return types.flatMap(type =>
@@ -121,7 +123,7 @@ function itemOf(
   }
 }
 
-/** How many people a decision (contact-decision.ts) allows to write to. */
+/** The number of people that a decision (contact-decision.ts) allows to write to. */
 function countContactable({ id, ...type }: Type, channel: Channel, { people, answered, refused }: Facts): number {
   if (type.state === 'archived' || !configuredFor(type, channel)) return 0
   if (type.mandatory) return people[channel]

@@ -9,7 +9,7 @@ export type Run<I, O> = (items: I[], signal: Signal) => Promise<Result<O>[]>
 
 type Arrival<I> = {
   item: I
-  /** How much of `itemsLimit` the item takes: 1 if absent. */
+  /** The part of `itemsLimit` that the item takes, by default 1. */
   count?: number
   bytes?: number
   signal?: Signal | undefined
@@ -19,31 +19,37 @@ export type QueueOptions<I, O> = {
   run: Run<I, O>
   itemsLimit: number
   bytesLimit: number
-  /** A second batch starts beside the one in flight once this many items wait. If it is absent, no second batch starts. */
+  /** A second batch starts beside the one in flight once this many items wait. By default, no second batch starts. */
   secondFrom?: number | undefined
-  /** True for writes: if an item's signal aborts, its batch is rolled back and runs again without it. False for reads: the item leaves. */
+  /**
+   * True for writes: if an item's signal aborts, its batch is rolled back and runs again without the item. False for
+   * reads: only the item leaves.
+   */
   rollsBackOnAbort: boolean
-  /** How many items of a finished batch settle per event-loop turn. If it is absent, all settle in one turn. */
+  /** The number of items of a finished batch that settle per event-loop turn. By default, all settle in one turn. */
   maxSettledPerTurn?: number
   /** Called when a batch starts. The function that it returns is called when the batch ends. */
   watch?: ((items: readonly QueuedItem[], signal: Signal) => (() => void) | undefined) | undefined
 }
 
-/** How many separate batches run at a time: retries of failed items. */
+/** The maximum number of concurrent separate batches, which retry failed items. */
 const maxSeparate = 2
 
 type Entry<I, O> = Arrival<I> & {
   sinceMs: number
-  /** Marks the entry as settled, so that it can no longer be aborted. The function that it returns settles the caller's promise. */
+  /**
+   * Marks the entry as settled, so that it can no longer be aborted. The function that it returns settles the caller's
+   * promise.
+   */
   end(result: Result<O>): () => void
   batch: Batch<I, O> | undefined
 }
 type Batch<I, O> = { entries: Entry<I, O>[]; cancellation: Cancellation }
 
 /**
- * Coalesces items that arrive one by one. One or two batches are in flight, and items that arrive meanwhile join the next batch.
- * There is no timer, so a lone item starts at once. The items of a failed batch run again separately, in halves down to
- * single items, while the next batches proceed.
+ * Coalesces items that arrive one by one. One or two batches are in flight, and items that arrive meanwhile join the
+ * next batch. There is no timer, so a lone item starts at once. The items of a failed batch run again separately, in
+ * halves down to single items, while the next batches proceed.
  */
 export class Queue<I, O> {
   readonly #options: QueueOptions<I, O>
@@ -56,7 +62,10 @@ export class Queue<I, O> {
     this.#options = options
   }
 
-  /** Adds an item to the next batch. Rejects with the item's error, or with its signal's reason once the item can no longer take effect. */
+  /**
+   * Adds an item to the next batch. Rejects with the item's error, or with its signal's reason once the item can no
+   * longer take effect.
+   */
   add(arrival: Arrival<I>): Promise<O> {
     return new Promise((resolve, reject) => {
       const { signal } = arrival
@@ -175,16 +184,19 @@ export class Queue<I, O> {
 }
 
 /**
- * Settles items in parts, one part per event-loop turn. Each settled item writes a response, and its client sends the next
- * request. If all items settle in one turn, the results of the next batch wait unread for that long. Parts of 8 give a tenth to
- * two fifths more PATCHes per second, and an eighth to a quarter more POSTs.
+ * Settles items in parts, one part per event-loop turn. Each settled item writes a response, and its client sends the
+ * next request. If all items settle in one turn, the results of the next batch wait unread for that long. Parts of 8
+ * give a tenth to two fifths more PATCHes per second, and an eighth to a quarter more POSTs.
  */
 function settleInParts(settlers: (() => void)[], maxPerTurn = settlers.length) {
   for (const settle of settlers.slice(0, maxPerTurn)) settle()
   if (settlers.length > maxPerTurn) setImmediate(settleInParts, settlers.slice(maxPerTurn), maxPerTurn)
 }
 
-/** Sorts the entries of a finished batch: settled, rolled back because another entry was aborted, and failed with a separate retry. */
+/**
+ * Sorts the entries of a finished batch: settled, rolled back because another entry was aborted, and failed with a
+ * separate retry.
+ */
 function sortOut<I, O>({ entries, cancellation }: Batch<I, O>, results: Result<O>[]) {
   const settled: [Entry<I, O>, Result<O>][] = []
   const rolledBack: Entry<I, O>[] = []

@@ -5,7 +5,10 @@ import { perDatabase } from './per-database.ts'
 
 const events = perDatabase(() => new EventEmitter<{ commit: [organizationId: number] }>().setMaxListeners(0))
 
-/** Tells the listeners of this process that changes of an organization were committed. Other processes find them by polling. */
+/**
+ * Informs the listeners of this process of a commit with changes of an organization. Other processes find the changes
+ * by polling.
+ */
 export function announceCommit({ db, organization_id }: Context): void {
   events(db).emit('commit', organization_id)
 }

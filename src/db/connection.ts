@@ -9,8 +9,8 @@ import type { Servers } from './servers/servers.ts'
 type Work<T> = (client: pg.PoolClient) => Promise<T>
 
 /**
- * The source of connections. `takeShare` limits a request to the share of its organization (connection-shares.ts); it is absent for
- * kith's own work.
+ * The source of connections. `takeShare` limits a request to the share of its organization (connection-shares.ts); it
+ * is absent for kith's own work.
  */
 export type Source = {
   pool: pg.Pool
@@ -20,9 +20,9 @@ export type Source = {
 }
 
 /**
- * Runs `work` on a connection of the pool, after waiting for the share. When the signal aborts, the running statement is cancelled on
- * the server, and the promise settles only after that. When the server falls silent, the connection is closed. The share is held
- * until the connection is free again.
+ * Runs `work` on a connection of the pool, after waiting for the share. When the signal aborts, the running statement
+ * is cancelled on the server, and the promise settles only after that. When the server falls silent, the connection is
+ * closed. The share is held until the connection is free again.
  */
 export async function withClient<T>(
   { pool, servers, liveness, takeShare }: Source,
@@ -45,8 +45,8 @@ export async function withClient<T>(
   let isSilent = false
   const cancel = () => {
     cancelling = cancelStatements(client, () => settled)
-    // A silent server answers neither the statement nor its cancellation. The connection is closed, and a cancel request that the server
-    // answers later, or statement_timeout, ends the statement there.
+    // A silent server answers neither the statement nor its cancellation. The connection is closed, and a cancel
+    // request that the server answers later, or statement_timeout, ends the statement there.
     silenceTimer = globalThis.setTimeout(() => {
       isSilent = true
       destroySocket(client)
@@ -57,7 +57,8 @@ export async function withClient<T>(
     return await work(client)
   } catch (error) {
     if (isReadOnly(error)) servers.retire(client)
-    // If the connection is lost after COMMIT was sent, the outcome is unknown. OutcomeUnknown then takes precedence over the signal's reason.
+    // If the connection is lost after COMMIT was sent, the outcome is unknown. OutcomeUnknown then takes precedence
+    // over the signal's reason.
     throw signal?.aborted && !(error instanceof OutcomeUnknown) ? signal.reason : error
   } finally {
     untrack()
@@ -76,12 +77,12 @@ function destroySocket(client: pg.PoolClient) {
   connection.stream.destroy()
 }
 
-/** Whether the cancel requests ended in time. A connection that one may still reach is not reused. */
+/** Whether the cancel requests ended in time. A connection is not reused while a cancel request may still reach it. */
 async function settlesInTime(cancelling: Promise<void>): Promise<boolean> {
   return Promise.race([cancelling.then(() => true), setTimeout(cancelPatienceMs, false, { ref: false })])
 }
 
-/** Waits for a connection to the current server. Those of a server before it are closed. */
+/** Waits for a connection to the current server. Closes connections to earlier servers. */
 async function acquireCurrent({ pool, servers, liveness }: Source, signal: Signal | undefined): Promise<pg.PoolClient> {
   for (;;) {
     const client = await acquire(pool, liveness, signal)
@@ -90,7 +91,10 @@ async function acquireCurrent({ pool, servers, liveness }: Source, signal: Signa
   }
 }
 
-/** Waits for a free connection until the signal aborts or the server falls silent. A connection that arrives later returns to the pool. */
+/**
+ * Waits for a free connection until the signal aborts or the server falls silent. A connection that arrives later
+ * returns to the pool.
+ */
 async function acquire(pool: pg.Pool, liveness: Liveness, signal: Signal | undefined): Promise<pg.PoolClient> {
   signal?.throwIfAborted()
   liveness.throwIfSilent()
@@ -113,9 +117,9 @@ async function acquire(pool: pg.Pool, liveness: Liveness, signal: Signal | undef
   }
 }
 
-// A cancel request that arrives between two statements has no effect. The next one follows after this interval.
+// A cancel request that arrives between two statements has no effect. The next request follows after this interval.
 const cancelIntervalMs = 50
-/** A busy server may answer after its client has given up. Then its statement still runs. */
+/** A busy server may answer after its client has given up. The statement still runs then. */
 const maxUnanswered = 10
 /** After this time without an answer to a cancel request, the server counts as silent. */
 const cancelPatienceMs = 1_000
@@ -129,8 +133,9 @@ type Connected = {
 }
 
 /**
- * Cancels the statements of the client's server process, repeatedly, until the client's work has settled and the server has answered.
- * Each attempt sends a CancelRequest message on its own socket. The message needs no login, so a server without free connections accepts it too.
+ * Cancels the statements of the client's server process, repeatedly, until the client's work has settled and the server
+ * has answered. Each attempt sends a CancelRequest message on its own socket. The message needs no login, so a server
+ * without free connections accepts it too.
  */
 async function cancelStatements(client: pg.PoolClient, settled: () => boolean): Promise<void> {
   for (let unanswered = 0; unanswered < maxUnanswered; ) {

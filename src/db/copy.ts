@@ -10,8 +10,9 @@ export type CopyingOut = {
 
 type Pausable = { stream: { pause(): void; resume(): void } }
 
-// https://www.postgresql.org/docs/current/sql-copy.html: a signature, flags and the length of an empty header extension precede
-// the first row. Each row is a count of fields, then the length and the bytes of each field. A count alone follows the last row.
+// https://www.postgresql.org/docs/current/sql-copy.html: a signature, flags and the length of an empty header extension
+// precede the first row. Each row is a count of fields, then the length and the bytes of each field. A count alone
+// follows the last row.
 const headerBytes = 19
 const countBytes = 2
 const lengthBytes = 4
@@ -34,8 +35,8 @@ class CopyTo extends pg.Query {
 }
 
 /**
- * Runs a `copy … to stdout (format binary)` of one field on a connection. When `take` returns true, the socket is paused until the
- * next `readOn`, and back-pressure makes the database wait.
+ * Runs a `copy … to stdout (format binary)` of one field on a connection. When `take` returns true, the socket is
+ * paused until the next `readOn`, and back-pressure makes the database wait.
  */
 export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): CopyingOut {
   const { stream } = (client as unknown as { connection: Pausable }).connection
@@ -55,7 +56,7 @@ export function copyTo(client: pg.ClientBase, text: string, take: TakeRow): Copy
     } catch (error) {
       return end(Promise.reject(error))
     }
-    // Rows that were already received are still passed on.
+    // Rows that were received already are still passed on.
     stream.pause()
     waiting?.resolve(true)
   })
@@ -109,14 +110,15 @@ const escapes: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n'
 type Sending = pg.Connection & { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void }
 
 /**
- * A COPY whose rows are known. They follow the command at once, so it travels in one flush with the statements around it. If the command fails,
- * the server passes over the rows.
+ * A COPY of known rows. They follow the command at once, so it travels in one flush with the statements around it. If
+ * the command fails, the server skips the rows.
  */
 class CopyFrom extends pg.Query {
   constructor({ table, columns }: CopyInto, rows: readonly Row[]) {
     const text = `copy ${table} (${columns.join(', ')}) from stdin`
     super(text)
-    // Rows that are kept until the server has stored them outlive two collections: 12 % of Node's time for a line of an import.
+    // Rows that are kept until the server has stored them outlive two garbage collections: 12 % of Node's time for a
+    // line of an import.
     let unsent = rows
     this.submit = connection => {
       connection.query(text)
@@ -131,8 +133,8 @@ class CopyFrom extends pg.Query {
 }
 
 /**
- * Copies rows into a table. A COPY takes 20 to 30 µs less of PostgreSQL for each row than an INSERT from JSON, and no more for a single
- * one: it reads the values of a row without a query for their types (bench/sql/0067).
+ * Copies rows into a table. A COPY takes 20 to 30 µs less of PostgreSQL for each row than an INSERT from JSON, and no
+ * more for a single row, because it reads the values without a query for their types (bench/sql/0067).
  */
 export function copyFrom(client: pg.ClientBase, into: CopyInto, rows: readonly Row[]): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {

@@ -30,14 +30,16 @@ export const shape = (text: string): Statement => statement(shapePrefix + hash('
 /** A transaction in progress. Statements that are sent without awaiting in between travel in one flush. */
 export type Transaction = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
-  /** Appends rows to a table. Each is an object of its columns; absent is null. */
+  /** Appends rows to a table. Each row is an object of its columns. An absent column is null. */
   append(into: CopyInto, rows: readonly Row[]): Promise<unknown>
   /**
-   * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing. Rejects with
-   * OutcomeUnknown if the server warns or the connection is lost.
+   * Sends COMMIT. Rejects unless the server answers COMMIT: after an error it answers ROLLBACK and raises nothing.
+   * Rejects with OutcomeUnknown if the server warns or the connection is lost.
    */
   commit(): Promise<void>
-  /** Sends ROLLBACK. After a lock, COMMIT would wait for the disk and a synchronous standby even if nothing was stored. */
+  /**
+   * Sends ROLLBACK. After a lock, COMMIT would wait for the disk and a synchronous standby even if nothing was stored.
+   */
   rollback(): Promise<void>
 }
 
@@ -46,11 +48,15 @@ export type TransactionOptions = {
   /** The longest wait of one statement for a lock, in milliseconds. */
   lockTimeoutMs?: number | undefined
   /**
-   * True if `work` stores nothing until the first result arrives. Its first statements then travel with BEGIN and save a round
-   * trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would commit by itself.
+   * True if `work` stores nothing until the first result arrives. Its first statements then travel with BEGIN and save
+   * a round trip. A statement that stores must wait for BEGIN: if a cancel request hits BEGIN, the statement would
+   * commit by itself.
    */
   readsFirst?: boolean
-  /** True if all statements see the database as of the first one. A transaction within another one has no snapshot of its own. */
+  /**
+   * True if all statements see the state of the database at the first statement. A nested transaction has no separate
+   * snapshot.
+   */
   isSnapshot?: boolean
 }
 
@@ -74,12 +80,17 @@ export type Database = {
   observer?: Observer | undefined
   /** The keys that wrap its secrets, see {@link masterKeysOf}. */
   masterKeys?: MasterKeys | undefined
-  /** Connections of the pool, requests that wait for one, and requests that wait for their organization's share. Absent without a pool. */
+  /**
+   * The connections of the pool, the requests that wait for a connection, and the requests that wait for their
+   * organization's share. Absent without a pool.
+   */
   load?: () => { used: number; idle: number; waiting: number; waitingForShare: number }
 }
 
 export type DatabasePool = Database & {
-  /** The database for the requests of one organization, limited to its share of the connections (connection-shares.ts). */
+  /**
+   * The database for the requests of one organization, limited to its share of the connections (connection-shares.ts).
+   */
   shareOf(organization_id: number, lane: Lane): Database
 }
 
@@ -90,29 +101,29 @@ export const rootOf = (db: Database): Database => db.root ?? db
 export const masterKeysOf = ({ masterKeys }: Pick<Database, 'masterKeys'>): MasterKeys => masterKeys ?? noMasterKeys
 
 /**
- * The key for what a process remembers of stored data. A switch to another server or timeline replaces it, because the new primary
- * may lack what the old one showed. Take it before the read whose result is remembered.
+ * The key for cached stored data. A switch to another server or timeline replaces it, because the new primary may lack
+ * data that the old one showed. Take it before the read whose result is cached.
  */
 export const dataKeyOf = (db: Database): object => rootOf(db).generation?.() ?? rootOf(db)
 
 /**
- * Waits for pipelined statements. When one fails, the later ones fail because of it. It therefore throws the first error in order
- * of the statements, not the first in time.
+ * Waits for pipelined statements. When one fails, the later ones fail because of it. So this throws the first error in
+ * order of the statements, not in time.
  */
 export async function awaitPipelined(sent: readonly Promise<unknown>[]): Promise<void> {
   for (const result of await Promise.allSettled(sent)) if (result.status === 'rejected') throw result.reason
 }
 
-// Planning a statement costs 3 ms, so each is planned once per connection, with a generic plan. Every statement has an index to
-// use. Sequential scans are off because a plan made for a small table would still scan it after it has grown: the throughput of a
-// PATCH with links fell to a fifth after the links table had been analyzed while empty.
+// Planning a statement costs 3 ms, so each is planned once per connection, with a generic plan. Every statement has an
+// index to use. Sequential scans are off because a plan made for a small table would still scan it after it has grown:
+// the throughput of a PATCH with links fell to a fifth after the links table had been analyzed while empty.
 const sessionOptions = [
   '-c enable_seqscan=off',
   '-c jit=off',
   '-c plan_cache_mode=force_generic_plan',
   '-c timezone=UTC',
   '-c datestyle=ISO',
-  // PostgreSQL raises a warning when the standby did not confirm a COMMIT.
+  // PostgreSQL warns if the standby did not confirm a COMMIT.
   '-c client_min_messages=warning',
 ]
 
@@ -134,17 +145,20 @@ const types: pg.CustomTypesConfig = {
     typeParsers[oid] ?? pg.types.getTypeParser(oid, format)) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-/** How long work waits for the choice among several servers. A frozen server then causes a 503 within 3 s, too. */
+/** The maximum wait for the choice among several servers. With it, a frozen server causes a 503 within 3 s too. */
 const chooseMs = 2_000
 
 type DatabaseOptions = {
   connections: number
-  /** Milliseconds after which the server itself ends a statement. It is a backstop for the request's signal. */
+  /** The time in milliseconds after which the server itself ends a statement. It backs up the request's signal. */
   statementTimeoutMs: number
-  /** How long a list or filter waits for its organization's share, in milliseconds. The default is half of `statementTimeoutMs`. */
+  /**
+   * The maximum wait of a list or filter for its organization's share, in milliseconds. The default is half of
+   * `statementTimeoutMs`.
+   */
   pagePatienceMs?: number
   application_name?: string
-  /** Refuses everything that would write, also on a primary. */
+  /** Rejects all writes, even on a primary. */
   isReadOnly?: boolean
   observer?: Observer | undefined
   masterKeys?: MasterKeys | undefined
@@ -169,12 +183,15 @@ function openPool(servers: Servers, max: number): pg.Pool {
 }
 
 /**
- * A transaction whose process does not go on is ended after this time, in milliseconds. It may hold the head of an organization, whose other
- * writes wait for ten seconds at most.
+ * The server ends a transaction whose process is stuck after this time, in milliseconds. The transaction may lock the
+ * head of an organization, whose other writes wait for at most ten seconds.
  */
 const maxIdleMs = 5_000
 
-/** Opens a pool on a URL of one or several servers. Nothing is connected before the first query. Throws DatabaseUrlError. */
+/**
+ * Opens a pool on a URL of one or several servers. Nothing is connected before the first query. Throws
+ * DatabaseUrlError.
+ */
 export function openDatabase(url: string, options: DatabaseOptions): DatabasePool {
   const settings = {
     options: [
@@ -253,7 +270,7 @@ async function run(
 ): Promise<Row[]> {
   const isShape = statement.name.startsWith(shapePrefix)
   if (isShape) observer?.cache('statement', isPrepared(client, statement.name))
-  // A label for each shape would be too many.
+  // One label for each shape would be too many labels.
   const name = isShape ? 'filter' : statement.name
   const { rows } = await observed(observer, name, parent, () => runPrepared(client, statement, values))
   return rows
@@ -288,7 +305,7 @@ async function transact<T>(
   clearWarning(client)
   let beginError: Error | undefined
   const started: Promise<unknown>[] = [client.query(isSnapshot ? 'begin isolation level repeatable read' : 'begin')]
-  // Citus would send a text with both commands to a worker again for each of them.
+  // Citus would send a text with both commands to a worker again for each command.
   if (lockTimeoutMs !== undefined) started.push(client.query(`set local lock_timeout = ${Math.floor(lockTimeoutMs)}`))
   const beginning = awaitPipelined(started).then(
     () => {},
@@ -296,7 +313,7 @@ async function transact<T>(
       beginError = error
     },
   )
-  // A read that nobody awaits any more must not run in the next transaction of the connection.
+  // A read whose result is no longer awaited must not run in the next transaction of the connection.
   let isOver = false
   const begin = async () => {
     if (!readsFirst) await beginning
@@ -340,7 +357,8 @@ async function transact<T>(
       () => undefined,
       (reason: unknown) => reason,
     )
-    // A late cancel request may hit the COMMIT before it has begun. If another one hits the ROLLBACK, the connection is closed.
+    // A late cancel request may hit the COMMIT before it begins. If another one hits the ROLLBACK, the connection is
+    // closed.
     if (!ending || failure instanceof pg.DatabaseError)
       await client.query('rollback').catch(() => (client as unknown as pg.Client).end())
     if (failure instanceof OutcomeUnknown) throw failure

@@ -2,8 +2,8 @@ import type { Signal } from '../process/signal.ts'
 import type { Database, Statement } from './db.ts'
 
 /**
- * Deletes rows in small transactions, until none are left or the signal aborts, and returns how many. The statement deletes at most `limit`
- * rows, which is one of its values, and returns their `count`, which `deleted` receives.
+ * Deletes rows in small transactions, until none are left or the signal aborts, and returns their number. The statement
+ * deletes at most `limit` rows, which is one of its values, and returns their `count`, which `deleted` receives.
  */
 export async function deleteInSteps(
   db: Pick<Database, 'query'>,

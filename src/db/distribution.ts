@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { withConnection } from './servers/servers.ts'
 
-/** The state of a database with Citus. `settings` are the `name=value` of the database on this server. */
+/** The state of a database with Citus. `settings` are the `name=value` pairs of the database on this server. */
 export type Distribution = {
   distributed: string[]
   /** The tables that are not distributed, and whether each belongs to organizations. */
@@ -11,10 +11,13 @@ export type Distribution = {
 
 type Queryable = Pick<pg.ClientBase, 'query'>
 
-/** The table that all tables of organizations are colocated with. Every transaction that writes locks its row. */
+/** The table with which all tables of organizations are colocated. Every write transaction locks its row. */
 const anchor = 'change_heads'
 
-/** The session options of kith that a worker needs too. They do not reach it, so the database has them: Citus propagates ALTER DATABASE. */
+/**
+ * The session options of kith that a worker needs too. They do not reach the worker, so they are set on the database:
+ * Citus propagates ALTER DATABASE.
+ */
 const settings = { timezone: 'UTC', datestyle: 'ISO, MDY', enable_seqscan: 'off' }
 
 /** Reads which tables of a migrated database are distributed. Undefined without Citus. */
@@ -43,7 +46,7 @@ export async function readDistribution(client: Queryable): Promise<Distribution 
   }
 }
 
-/** Describes the tables and settings that are left to distribute, as a clause. Undefined if all is done. */
+/** Describes the tables and settings that are left to distribute, as a clause. Undefined if none are left. */
 export function describePending({ distributed, pending, settings: stored }: Distribution): string | undefined {
   const names = pending.map(({ name }) => name)
   if (distributed.length === 0) return 'the database has Citus, and no table is distributed'
@@ -53,7 +56,10 @@ export function describePending({ distributed, pending, settings: stored }: Dist
   return undefined
 }
 
-/** Connects to a migrated database and describes what is left to distribute. Undefined if all is done, and without Citus. */
+/**
+ * Connects to a migrated database and describes the tables and settings that are left to distribute. Undefined if none
+ * are left, or without Citus.
+ */
 export const findPending = (url: string): Promise<string | undefined> =>
   withConnection(url, async client => {
     const distribution = await readDistribution(client)
@@ -61,8 +67,9 @@ export const findPending = (url: string): Promise<string | undefined> =>
   })
 
 /**
- * The statements that distribute the rest of the tables, in order. None if all is done. The tables of organizations are distributed by
- * organization, all in the same way, so that the rows of one organization are on one worker. Every server has the others whole.
+ * The statements that distribute the remaining tables, in order. Tables of organizations are distributed by
+ * organization, all in the same way, so that one worker has all rows of an organization. The other tables are
+ * replicated to every server.
  */
 export function planDistribution({ pending, settings: stored }: Distribution, database: string): string[] {
   const quoted = `"${database.replaceAll('"', '""')}"`

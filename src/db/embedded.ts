@@ -7,22 +7,29 @@ import { acquireSessionLease, type Purpose, type SessionLease } from './embedded
 
 export { EmbeddedError }
 
-/** `url` is the URL of the database `kith`, `dataDir` is the real path of its data, and `up` returns whether it runs. */
+/**
+ * `url` is the URL of the database `kith`, `dataDir` is the real path of its data, and `up` returns whether the server
+ * runs.
+ */
 export type EmbeddedDatabase = { url: string; dataDir: string; up(): boolean; stop(): Promise<void> }
 
 /**
- * Starts (or adopts) the PostgreSQL of this data folder. The purpose 'serve' takes exclusive ownership, and restarts the server
- * whenever it is lost. The purpose 'command' shares a running server. `stop` ends the server unless another kith process uses
- * it, which then ends it. Rejects when `signal` aborts before the server answers. Throws EmbeddedError with one sentence.
+ * Starts (or adopts) the PostgreSQL of this data folder. The purpose 'serve' takes exclusive ownership, and restarts
+ * the server whenever it is lost. The purpose 'command' shares a running server. `stop` ends the server unless another
+ * kith process uses it, which then ends it. Rejects when `signal` aborts before the server answers. Throws
+ * EmbeddedError with one sentence.
  */
 export async function startEmbedded(options: {
   dataDir: string
   purpose: Purpose
   log: (line: string) => void
   signal?: AbortSignal
-  /** Whether the server of the purpose 'serve' keeps its log until it is archived. Other processes start it as the last service did. */
+  /**
+   * Whether the server of the purpose 'serve' keeps its log until it is archived. A start by another process keeps the
+   * choice of the last service.
+   */
   archives?: boolean
-  /** The memory of a server that this call starts, for pages of data. The default is a quarter of the machine's. */
+  /** The memory for data pages of a server that this call starts. The default is a quarter of the machine's memory. */
   sharedBuffersMb?: number
 }): Promise<EmbeddedDatabase> {
   const dataDir = resolve(options.dataDir)
@@ -42,7 +49,7 @@ export async function startEmbedded(options: {
   }
 }
 
-/** Restarts the server if it does not archive and should, or the reverse. Only the owner of the data folder does so. */
+/** Restarts the server if its archiving has to begin or end. Only the owner of the data folder does so. */
 async function changeArchiving(
   lease: SessionLease,
   cluster: Cluster,
@@ -60,7 +67,7 @@ async function changeArchiving(
   )
 }
 
-/** The bytes that an unprivileged process may still write to the disk of a folder. */
+/** The number of bytes that an unprivileged process can still write to the disk of a folder. */
 export async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(folder)
   return bavail * bsize

@@ -1,8 +1,8 @@
 import { channels, channelTable } from '../values/channels.ts'
 
 /**
- * SQL of the keyed hash of a text, with a row k of `tombstone_keys`. The key never leaves the database: without it, nobody can find out which
- * values were erased.
+ * SQL of the keyed hash of a text, with a row k of `tombstone_keys`. The key never leaves the database. Without the
+ * key, the erased values cannot be guessed from the hashes.
  */
 export const hashOf = (text: string): string => `sha256(k.secret || sha256(k.secret || convert_to(${text}, 'UTF8')))`
 

@@ -1,32 +1,41 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { refuse } from '../values/errors.ts'
 
-/** A key of 256 bits. Its `id`, the beginning of a hash, is in everything that it wraps, and says nothing about its bytes. */
+/**
+ * A key of 256 bits. Its `id`, the beginning of a hash, is in everything that it wraps. The id reveals nothing about
+ * the bytes.
+ */
 export type MasterKey = Readonly<{ id: string; bytes: Buffer }>
 
 /**
- * The keys that wrap the secrets of a database. `row` names the row that a secret belongs to (see {@link rowOf}): wrapped bytes that were
- * moved to another row do not open.
+ * The keys that wrap the secrets of a database. `row` names the row of a secret (see {@link rowOf}). Wrapped bytes that
+ * were moved to another row do not unwrap.
  */
 export type MasterKeys = Readonly<{
-  /** The id of the key that wraps. Undefined without a key: secrets are then stored as they are. */
+  /** The id of the key that wraps. Undefined without a key: secrets are then stored unwrapped. */
   wrappingId(): string | undefined
-  /** Whether `unwrap` has the key of this text, or needs none. */
+  /** Whether `unwrap` has the key of this text, or the text needs none. */
   hasKeyOf(stored: string): boolean
   wrap(text: string, row: string): string
-  /** Returns a text that is not wrapped as it is. Throws an Error without its key, and for bytes that were changed or moved. */
+  /**
+   * Returns a text that is not wrapped unchanged. Throws an Error if its key is missing, or if the bytes were changed
+   * or moved.
+   */
   unwrap(stored: string, row: string): string
 }>
 
-/** The beginning of every wrapped text. The id of its key and a colon follow. */
+/** The prefix of every wrapped text. The id of its key and a colon follow. */
 export const wrappedPrefix = 'wrapped:'
 
 const algorithm = 'aes-256-gcm'
 const [keyBytes, nonceBytes, tagBytes] = [32, 12, 16]
-/** Unwrapping takes 35 µs of processor time, and a look here 1: a process uses the same few secrets again and again. */
+/**
+ * The size of the cache. Unwrapping takes 35 µs of processor time, a cache hit 1 µs. A process uses few secrets, but
+ * often.
+ */
 const maxUnwrapped = 1_000
 
-/** A master key of 32 bytes. Undefined for another length. */
+/** A master key of 32 bytes. Undefined for any other length. */
 export function masterKeyOf(bytes: Buffer): MasterKey | undefined {
   if (bytes.length !== keyBytes) return undefined
   return { id: hash('sha256', Buffer.concat([Buffer.from('kith master key\n'), bytes]), 'hex').slice(0, 16), bytes }
@@ -36,8 +45,8 @@ export function masterKeyOf(bytes: Buffer): MasterKey | undefined {
 export const rowOf = (table: string, ...key: (string | number)[]): string => JSON.stringify([table, ...key])
 
 /**
- * The first of the keys wraps, and each unwraps. `read` returns them as they are now, because another process may have added one: it is asked
- * before each wrapping, and for a key that is not known.
+ * The first of the keys wraps, and each unwraps. `read` returns the current keys, because another process may have
+ * added one. It is called before each wrapping, and for each unknown key.
  */
 export function createMasterKeys(read: () => readonly MasterKey[]): MasterKeys {
   const unwrapped = new Map<string, string>()
@@ -46,7 +55,7 @@ export function createMasterKeys(read: () => readonly MasterKey[]): MasterKeys {
   function wrap(text: string, row: string): string {
     const [key] = read()
     if (key) return seal(text, row, key)
-    // Without a master key, a secret that begins so could not be told from a wrapped one.
+    // Without a master key, a secret with this prefix would look like a wrapped one.
     return text.startsWith(wrappedPrefix)
       ? refuse('invalid_parameter', `A secret must not begin with "${wrappedPrefix}".`)
       : text
@@ -95,14 +104,14 @@ function open(stored: string, row: string, { id, bytes }: MasterKey): string {
   }
 }
 
-/** The JSON text to store for a value: a string if it is wrapped, else the value itself. */
+/** The JSON text to store for a value: a string if it is wrapped, or else the value itself. */
 export const wrapJson = (keys: MasterKeys, value: unknown, row: string): string => {
   const text = JSON.stringify(value)
   const wrapped = keys.wrap(text, row)
   return wrapped === text ? text : JSON.stringify(wrapped)
 }
 
-/** The value of {@link wrapJson}, from the parsed JSON that is stored. */
+/** The value that {@link wrapJson} wrapped, from the stored JSON after parsing. */
 export const unwrapJson = (keys: MasterKeys, stored: unknown, row: string): unknown =>
   typeof stored === 'string' ? JSON.parse(keys.unwrap(stored, row)) : stored
 
@@ -110,6 +119,6 @@ export const unwrapJson = (keys: MasterKeys, stored: unknown, row: string): unkn
 export const wrapBytes = (keys: MasterKeys, bytes: Buffer, row: string): Buffer =>
   Buffer.from(keys.wrap(bytes.toString('latin1'), row), 'latin1')
 
-/** The secret of {@link wrapBytes}. */
+/** The secret that {@link wrapBytes} wrapped. */
 export const unwrapBytes = (keys: MasterKeys, stored: Buffer, row: string): Buffer =>
   Buffer.from(keys.unwrap(stored.toString('latin1'), row), 'latin1')

@@ -123,7 +123,8 @@ it('refuses a database of an earlier beta in one sentence that says how to carry
 
 it('says which right the role lacks, as the doctor does', async () => {
   const role = `powerless_${randomUUID().slice(0, 8)}`
-  // As PostgreSQL 15 and newer make a schema public: everybody may use it, and the owner of the database creates in it.
+  // As in the schema public of PostgreSQL 15 and later: every role may use it, and only the owner of the database
+  // creates tables.
   await query(url, `create role ${role} login password 'powerless'; grant usage on schema public to ${role}`)
   const asRole = new URL(url)
   asRole.username = role

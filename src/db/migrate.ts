@@ -12,16 +12,19 @@ export async function listMigrations(): Promise<string[]> {
   return files.map(file => file.replace(/\.sql$/, '')).sort()
 }
 
-/** The migrations of the database that this version does not have. A newer version made them, or a beta: {@link isOfBeta}. */
+/**
+ * The migrations of the database that this version does not have. They come from a newer version, or from a beta:
+ * {@link isOfBeta}.
+ */
 export async function unknownMigrations(ran: string[]): Promise<string[]> {
   const known = new Set(await listMigrations())
   return ran.filter(name => !known.has(name))
 }
 
-/** The first migration of 1.0.0-beta.1 and of the checkouts after it. The migrations were written anew for the first release (decision 58). */
+/** The first migration of 1.0.0-beta.1 and later checkouts. The first release has new migrations (decision 58). */
 const firstMigrationOfBeta = '0001_house'
 
-/** Whether a database or backup with these migrations was made by a beta. No migration leads from there to this version. */
+/** Whether a beta made a database or backup with these migrations. No migration leads from a beta to this version. */
 export const isOfBeta = (ran: string[]): boolean => ran.includes(firstMigrationOfBeta)
 
 /** Throws if a beta made the database with these migrations. */
@@ -35,11 +38,11 @@ export function throwIfOfBeta(ran: string[]): void {
 }
 
 /**
- * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward only: plain
- * SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes servers that start
- * together. `count` is the maximum number of pending migrations to run. Throws if a newer version has migrated the database, if a beta
- * made it, or if migrations are pending and the server is read-only, or its role may not
- * create tables.
+ * Brings the database to the newest migration and returns the names of the migrations that ran. Migrations are forward
+ * only: plain SQL from `migrations/`. All pending migrations run in one transaction, and an advisory lock serializes
+ * servers that start together. `count` is the maximum number of pending migrations to run. Throws if a newer version
+ * has migrated the database, if a beta made it, or if migrations are pending and the server is read-only or its role
+ * may not create tables.
  */
 export async function migrate(url: string, count = Number.POSITIVE_INFINITY): Promise<string[]> {
   if ((await findMissing(url, runNewer)).length === 0) return []
@@ -61,7 +64,7 @@ export async function readPendingMigrations(url: string): Promise<{ name: string
 
 const runNewer = 'Run the newer version, or restore a backup from before the upgrade.'
 
-/** The migrations that a database lacks. Throws with `advice` for a database that a newer version has migrated. */
+/** The migrations that a database lacks. Throws with `advice` if a newer version has migrated the database. */
 async function findMissing(url: string, advice: string): Promise<string[]> {
   const ran = await readMigrations(url)
   throwIfOfBeta(ran)
@@ -73,7 +76,9 @@ async function findMissing(url: string, advice: string): Promise<string[]> {
   return (await listMigrations()).filter(name => !ran.includes(name))
 }
 
-/** Throws unless the database is at the migrations of this version. Changes nothing, so the database may be a standby. */
+/**
+ * Throws unless the database is at the migrations of this version. Changes nothing, so the database may be a standby.
+ */
 export async function requireMigrated(url: string): Promise<void> {
   const missing = await findMissing(url, 'Run the newer version.')
   if (missing.length > 0)
@@ -82,11 +87,11 @@ export async function requireMigrated(url: string): Promise<void> {
     )
 }
 
-/** What lets a role, quoted for SQL, create tables. */
+/** The advice how to let a role create tables. `role` is quoted for SQL. */
 export const adviceToGrant = (role: string): string =>
   `Run, as the owner of the database: grant usage, create on schema public to ${role}`
 
-/** The reason why no migration can run in a database, if it is one. */
+/** The reason why migrations cannot run in a database. Undefined if they can. */
 const explainRefusal = (url: string): Promise<string | undefined> =>
   withConnection(url, async client => {
     const { rows } = await client.query(
@@ -100,20 +105,23 @@ const explainRefusal = (url: string): Promise<string | undefined> =>
     return undefined
   })
 
-/** Timeouts that are set for a role or a database would abort a migration of large tables. Not every version has each. */
+/**
+ * Timeouts of a role or a database would abort a migration of large tables. Some versions of PostgreSQL lack some of
+ * them.
+ */
 const liftTimeouts = `
   select set_config(name, '0', false) from pg_settings
   where name in ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
 /**
- * A schema of the role's name would get the tables, and a backup has those of the schema `public`. Earlier versions made them there, and their
- * migrations go on where the tables are.
+ * PostgreSQL would create the tables in a schema with the role's name if it exists, but a backup contains those of
+ * `public`. Earlier versions created the tables in that schema, and their migrations continue there.
  */
 const choosePublic = `
   select set_config('search_path', 'public', false)
   where to_regclass('public.migrations') is null or to_regclass('public.organizations') is not null`
 
-/** Throws if a new database has another encoding than UTF8. SQL_ASCII, the default of a server with the locale C, would count bytes. */
+/** Throws unless a new database has the encoding UTF8. SQL_ASCII, the default for the locale C, counts bytes. */
 async function refuseOtherEncodings(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select current_setting('server_encoding') as encoding, quote_ident(current_database()) as name
@@ -126,7 +134,7 @@ async function refuseOtherEncodings(client: pg.Client): Promise<void> {
 }
 
 async function runMigrations(url: string, count: number): Promise<string[]> {
-  // A start that has nothing to migrate saves 60 ms.
+  // A start without pending migrations saves 60 ms by this import.
   const { runner } = await import('node-pg-migrate')
   const ran = await withConnection(url, async client => {
     await refuseOtherEncodings(client)
@@ -149,14 +157,15 @@ async function runMigrations(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * Begins the transaction of the migrations, and drops the views for SQL in it: PostgreSQL does not change a column that a view reads. The
- * service makes them anew. A BEGIN within a transaction does nothing, so the COMMIT or ROLLBACK of the runner ends this one.
+ * Begins the transaction of the migrations, and drops the views for SQL in it, because PostgreSQL does not change a
+ * column that a view reads. The service creates them again. A BEGIN within a transaction does nothing, so the COMMIT or
+ * ROLLBACK of the runner ends this one.
  */
 async function dropViewsWithin(client: pg.Client): Promise<void> {
   const { rows: tables } = await client.query(`select to_regclass('public.sql_views') is not null as present`)
   if (!tables[0].present) return
   await client.query('begin')
-  // A process that renews the views holds their row.
+  // The lock of the row excludes processes that renew the views.
   const { rows } = await client.query<{ schema_name: string; retired: string[] }>(
     'select s.schema_name, s.retired from public.sql_views s for update',
   )

@@ -1,8 +1,8 @@
 import { type Database, rootOf } from './db.ts'
 
 /**
- * Returns a function that gives each database a state of its own. `create` makes it at the first use. All shares of a database have the
- * same one.
+ * Returns a function that returns the state of a database. `create` makes it at the first use. All shares of a database
+ * have the same state.
  */
 export function perDatabase<T, Rest extends unknown[]>(
   create: (root: Database, ...rest: Rest) => T,

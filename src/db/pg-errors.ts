@@ -6,46 +6,49 @@ import { NoServer } from './servers/servers.ts'
 const hasCode = (error: unknown, ...codes: string[]): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && codes.includes(error.code ?? '')
 
-/** Deadlock detected, or a serialization failure: the same transaction run again may succeed. */
+/** A deadlock or a serialization failure. A retry of the transaction may succeed. */
 export const isDeadlock = (error: unknown): boolean => hasCode(error, '40P01', '40001')
 
 /**
- * The same transaction run again may succeed: a deadlock, a serialization failure, or a row that was not where the transaction had read it,
- * so that the head got no number. No other statement stores null where none is allowed.
+ * A retry of the transaction may succeed: a deadlock, a serialization failure, or a row that had moved since the
+ * transaction read it, so that the head got no number. Only that statement can violate a not-null constraint.
  */
 export const isConflict = (error: unknown): boolean => isDeadlock(error) || hasCode(error, '23502')
 
 /** A statement waited for a lock longer than lock_timeout. */
 export const isLockTimeout = (error: unknown): boolean => hasCode(error, '55P03')
 
-/** An object that others depend on, which is not dropped. */
+/** The object is not dropped because others depend on it. */
 export const isStillUsed = (error: unknown): boolean => hasCode(error, '2BP01')
 
-/** A command that the role of the connection may not run. */
+/** The role of the connection may not run the command. */
 export const isNotPermitted = (error: unknown): boolean => hasCode(error, '42501')
 
-/** A write on a standby, or in a session that may only read. */
+/** A write on a standby, or in a read-only session. */
 export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006')
 
-/** A write for which the disk of the database has no room. */
+/** A write failed because the disk of the database is full. */
 export const isDiskFull = (error: unknown): boolean => hasCode(error, '53100')
 
-/** A parameter that PostgreSQL does not know, such as a time zone. */
+/** A value that PostgreSQL does not know, such as a time zone. */
 export const isUnknownParameter = (error: unknown): boolean => hasCode(error, '22023')
 
 /**
- * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the answer came
- * with a warning. Such a transaction is never run again.
+ * It is unknown whether the transaction was committed: the connection was lost between COMMIT and its answer, or the
+ * answer came with a warning. Such a transaction is never run again.
  */
 export class OutcomeUnknown extends Error {}
 
-/** The OutcomeUnknown among errors, if there is one. It takes precedence over the others in a response. */
+/** The OutcomeUnknown among errors, if any. It takes precedence over the others in a response. */
 export const findOutcomeUnknown = (errors: unknown[]): unknown => errors.find(error => error instanceof OutcomeUnknown)
 
 /** Classes of error codes: connection exception, and insufficient resources (disk, memory, connections). */
 const unavailableClasses = ['08', '53']
 
-/** Whether the database is unreachable, starting, stopping, read-only or out of resources, so that a later retry may succeed. */
+/**
+ * Whether the database is unreachable, starting, stopping, read-only or out of resources, so that a later retry may
+ * succeed.
+ */
 export function isUnavailable(error: unknown): boolean {
   if (hasCode(error, '57P01', '57P02', '57P03', '3D000', '55000', '25006')) return true
   if (error instanceof pg.DatabaseError) return unavailableClasses.includes(error.code?.slice(0, 2) ?? '')
@@ -59,8 +62,8 @@ export const readOnlyMessage = 'The database is read-only (a standby). It accept
 export const diskFullMessage = 'The database has no disk space left.'
 
 /**
- * The message for a condition that lasts until an operator or a promotion ends it. Every write fails with it, so the log does not
- * repeat it for each request.
+ * The message for a condition that lasts until an operator or a promotion ends it. Every write fails with it, so the
+ * log does not repeat it for each request.
  */
 export function persistentErrorMessage(error: unknown): string | undefined {
   return error instanceof NoServer ? error.message : refusedWriteMessage(error)
@@ -71,7 +74,10 @@ function refusedWriteMessage(error: unknown): string | undefined {
   return isDiskFull(error) ? diskFullMessage : undefined
 }
 
-/** The refusal for an error that passes: the database is unreachable, or refuses the work for now. Undefined for any other error. */
+/**
+ * The refusal for a temporary error: the database is unreachable, or currently rejects the work. Undefined for any
+ * other error.
+ */
 export function unavailability(error: unknown): Refusal | undefined {
   const message = unavailableMessage(error)
   if (message === undefined) return undefined
@@ -88,7 +94,7 @@ function unavailableMessage(error: unknown): string | undefined {
   return isUnavailable(error) ? 'The database cannot be reached at the moment.' : undefined
 }
 
-/** The codes of the system for a server that does not respond, or whose name is not found. */
+/** The system's codes for a server that does not respond, or whose name is not found. */
 export const unreachableCodes: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

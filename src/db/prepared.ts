@@ -10,7 +10,10 @@ const shapeOf = ({ fields, _parsers, _prebuiltEmptyResultObject }: Shape): Shape
   _prebuiltEmptyResultObject,
 })
 
-/** Begins the name of a statement whose text a request's shape decides. A connection keeps the last {@link maxShapes} of them. */
+/**
+ * The prefix of the names of statements whose text depends on the shape of a request. A connection keeps the last
+ * {@link maxShapes} of them.
+ */
 export const shapePrefix = 'shape_'
 
 /** A planned statement of a filter takes about 100 kB of a PostgreSQL process. */
@@ -51,13 +54,13 @@ function descriptionsOf(connection: pg.Connection): Descriptions {
 /** pg's record of the statements that are prepared on a connection. */
 type Statements = { parsedStatements: Record<string, string> }
 
-/** Notes the use of a statement of a shape. The one that was not used for the longest time is closed, if there are too many. */
+/** Records the use of a statement of a shape. If there are too many, closes the least recently used one. */
 function noteShape(connection: pg.Connection, name: string, { shapes, recent }: Descriptions): void {
   recent.delete(name)
   recent.add(name)
   const [oldest] = recent
   const { parsedStatements } = connection as unknown as Statements
-  // One that was sent and is not answered yet stays until later.
+  // A statement that was sent and not answered yet stays until later.
   if (recent.size <= maxShapes || !oldest || parsedStatements[oldest] === undefined) return
   recent.delete(oldest)
   shapes.delete(oldest)
@@ -66,9 +69,10 @@ function noteShape(connection: pg.Connection, name: string, { shapes, recent }: 
 }
 
 /**
- * A run of a prepared statement. The shape of its rows is fixed while it is prepared: PostgreSQL refuses to run it if the
- * shape would change. So only the first run on a connection requests the shape. pg also does not copy a configuration object by its
- * property descriptors here. Both together save about 20 of the 90 µs that pg needs per statement.
+ * A run of a prepared statement. The shape of its rows is fixed while it is prepared, because PostgreSQL refuses to run
+ * it if the shape would change. So only the first run on a connection requests the shape. pg also does not copy a
+ * configuration object by its property descriptors here. Both together save about 20 of the 90 µs that pg needs per
+ * statement.
  */
 class Run extends Query {
   readonly #client: pg.ClientBase
@@ -100,13 +104,13 @@ class Run extends Query {
   }
 }
 
-/** Whether a statement with this name was run on the connection, and is still prepared. */
+/** Whether a statement with this name is prepared on the connection. */
 export const isPrepared = (client: pg.ClientBase, name: string): boolean =>
   descriptionsOf((client as unknown as { connection: pg.Connection }).connection).shapes.has(name)
 
 /**
- * Runs a statement. A named statement is prepared by its first run on the connection. Outside a transaction, the statement commits
- * by itself, and can reject with OutcomeUnknown as a COMMIT can.
+ * Runs a statement. A named statement is prepared by its first run on the connection. Outside a transaction, the
+ * statement commits by itself, and can reject with OutcomeUnknown as a COMMIT can.
  */
 export function runPrepared(
   client: pg.ClientBase,

@@ -2,7 +2,8 @@ import type { Signal } from '../process/signal.ts'
 import { createRefusal, Fault, retryInASecond } from '../values/errors.ts'
 
 // Work runs again after three kinds of errors, until the request's deadline:
-// - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most, with a growing pause (retryConflicts).
+// - A conflict with another client of the database, or a row that has moved: the whole transaction, ten times at most,
+//   with a growing pause (retryConflicts).
 // - Another error of writes that share a transaction: one by one, without a pause (entities/write/run.ts).
 // - The deadline of one request of a batch, which rolls the batch back: the other requests, at once (coalesce.ts).
 // A write does not run again if the database became unavailable, because a COMMIT that was sent may have succeeded.
@@ -14,8 +15,8 @@ const immediateAttempts = 3
 const pauseMs = 4
 
 /**
- * Runs `work`, and again while it fails with a conflict. `work` receives the error of the attempt before. After the last attempt it
- * throws {@link conflictFault}, and any other error of `work` at once.
+ * Runs `work`, and retries it while it fails with a conflict. `work` receives the error of the previous attempt. After
+ * the last attempt, it throws {@link conflictFault}. It throws any other error of `work` at once.
  */
 export async function retryConflicts<T>(
   work: (previousError?: unknown) => Promise<T>,
@@ -35,7 +36,10 @@ export async function retryConflicts<T>(
   }
 }
 
-/** Waits before the next attempt: not at first, then 4 ms, doubled each time, 508 ms in all. Returns early when the signal aborts. */
+/**
+ * Pauses before the next attempt: first not at all, then 4 ms, doubled each time, 508 ms in all. Returns early when the
+ * signal aborts.
+ */
 async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
   if (attempt < immediateAttempts || signal?.aborted) return
   await new Promise<void>(resolve => {
@@ -50,7 +54,7 @@ async function pauseAfter(attempt: number, signal?: Signal): Promise<void> {
   })
 }
 
-/** The 503 for a request whose attempts all conflicted. The condition passes, so it is not logged as a fault. */
+/** The 503 for a request whose attempts all conflicted. The condition is temporary, so it is not logged as a fault. */
 function conflictFault(cause: unknown): Fault {
   const refusal = createRefusal(
     'operation_failed',

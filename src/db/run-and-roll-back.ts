@@ -9,7 +9,7 @@ class RolledBack<T> extends Error {
   }
 }
 
-/** Runs `work` as {@link Database.transaction} does, and rolls back also when it succeeds. Returns its result. */
+/** Runs `work` as {@link Database.transaction} does, but rolls back even if it succeeds. Returns its result. */
 export async function runAndRollBack<T>(
   db: Pick<Database, 'transaction'>,
   work: (tx: Transaction) => Promise<T>,

@@ -3,12 +3,12 @@ import { type CopyingOut, copyTo, type TakeRow } from './copy.ts'
 import type { Database, Row, Statement } from './db.ts'
 import { runPrepared } from './prepared.ts'
 
-/** A connection whose reads all see the database as it was at one moment. */
+/** A connection whose reads all see the database at one point in time. */
 export type Snapshot = {
   query<R extends Row = Row>(statement: Statement, values: unknown[]): Promise<R[]>
   /** Runs a `copy … to stdout`, see {@link copyTo}. */
   copy(statement: Statement, take: TakeRow): CopyingOut
-  /** Closes the connection, and with it the running statement. */
+  /** Closes the connection, which ends the running statement. */
   close(): Promise<void>
 }
 
@@ -29,7 +29,7 @@ export async function openSnapshot(db: Database): Promise<Snapshot> {
   }
 }
 
-/** Closes the connection when the signal aborts. Returns what closes it at the end, with `close`. */
+/** Closes the connection when the signal aborts. Returns a function that closes it at the end, with `close`. */
 export function closeAtAbort(snapshot: Snapshot, close: () => Promise<void>, signal: Signal): () => Promise<void> {
   const cut = () => void snapshot.close()
   signal.addEventListener('abort', cut, { once: true })

@@ -1,8 +1,8 @@
 import { Cancellation, type Signal } from '../process/signal.ts'
 
 /**
- * Runs `work` with a signal that aborts as `signal` does, and after `limitMs` with the reason that `late` returns. Throws that reason in
- * place of an error of the work.
+ * Runs `work` with a signal that aborts with `signal`, or after `limitMs` with the reason that `late` returns. After
+ * the limit, throws that reason instead of an error of the work.
  */
 export async function withTimeLimit<T>(
   limitMs: number,

@@ -127,7 +127,7 @@ describe('the events of an address', () => {
     expect(await organization.head()).toBe(head)
     const [answer] = (await ok('GET', `/v1/people/ada/consents/history`)).items
     expect(answer).toMatchObject({ method: 'unsubscribe_link', collected_at: at })
-    // It does not suppress the address: a message about a contract may still arrive.
+    // The unsubscription does not suppress the address, because a message about a contract may still arrive.
     expect(await listed()).toEqual([])
   })
 
@@ -306,7 +306,7 @@ describe('an erasure', () => {
     await erase('ada')
     expect(await rows()).toEqual([{ address: null, events: expect.not.stringContaining('m-77') }])
     expect(await listed()).toEqual([null])
-    // A later event does not bring the address back either.
+    // A later event does not restore the address either.
     expect(await record(email('ada@example.com', 'complaint'))).toEqual(['stored'])
     expect(await listed()).toEqual([null])
     await ok('POST', '/v1/people', { external_id: 'new', email: 'Ada@example.com' }, { Prefer: 'erased=recreate' })

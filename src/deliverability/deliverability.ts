@@ -29,7 +29,7 @@ import { listEventsSql, listSuppressedSql, readPersonAddressesSql } from './sql.
 
 const defaultPage = 50
 
-/** What holds for an address with these events at a time. */
+/** The state of an address with these events at a time. */
 function shownState(events: AddressEvents, days: number, at: string): Omit<AddressShape, 'channel' | 'address'> {
   const found = suppressionOf(events, days)
   const { hard_bounce, soft_bounces: [soft] = [], delivered_at, lifted_at } = events
@@ -47,7 +47,7 @@ function shownState(events: AddressEvents, days: number, at: string): Omit<Addre
 
 type AddressRow = { channel: Channel; address: string | null; events: AddressEvents; days: number }
 
-/** What holds for the addresses of a person. Throws a Fault of 404. */
+/** Returns the state of each address of a person. Throws a Fault of 404. */
 export async function readPersonDeliverability({ context, params, shown, signal }: Call) {
   const { by, identifier } = personOf(params)
   const values = [context.organization_id, identifier]
@@ -60,7 +60,10 @@ export async function readPersonDeliverability({ context, params, shown, signal 
   return { items }
 }
 
-/** The rows of a page, of which one more than the limit was read, and where the next page begins. */
+/**
+ * The rows of a page, and the cursor of the next one. The query reads one row more than the limit to find out if there
+ * is one.
+ */
 function cursorPage<Row>(rows: readonly Row[], limit: number, cursorOf: (last: Row) => (string | number | null)[]) {
   const { items, has_more } = listPage(rows, limit)
   return { rows: items, next_cursor: has_more ? cursorOf(items.at(-1)!).join('~') : null }
@@ -98,7 +101,9 @@ type EventsRow = { channel: Channel; consent_type_id: number; address: string } 
   | { events: null; answered_at: string }
 )
 
-/** A page of the events that make another kith decide about the addresses as this one does. Throws a Fault of 400 for a wrong cursor. */
+/**
+ * A page of events that give the addresses the same state in another kith. Throws a Fault of 400 for a wrong cursor.
+ */
 export async function listEvents(
   { db, organization_id }: Context,
   { cursor, limit = maxEvents }: EventsQuery,
@@ -116,7 +121,7 @@ function readEventsCursor(cursor: string): [string, string, number] {
   return throwBrokenRule('/cursor', 'is not a `next_cursor`')
 }
 
-/** The events of an address that count: what came before a lifting does not. */
+/** The events of an address that still count. Events before a lifting do not. */
 function eventsOf({ channel, address, events, consent_type_id, answered_at }: EventsRow): GivenEvent[] {
   if (events === null) return [{ channel, address, type: 'unsubscribe', at: answered_at, consent_type_id }]
   const { hard_bounce, complaint, soft_bounces = [], delivered_at, lifted_at } = events

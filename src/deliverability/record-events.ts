@@ -30,8 +30,8 @@ import type { EventStatus, GivenEvent } from './schema.ts'
 import { deleteAddressesSql, insertAddresses, readAddressesOfSql, readAddressesSql, readHoldersSql } from './sql.ts'
 
 /**
- * An event whose address is known, as people have it in their key. `index` is its place in the request. `value` is what the hash of the address
- * is made of, such as `email:ada@example.com`.
+ * An event with a valid address. `key` is the address in the format of a person's key, `index` is the event's place in
+ * the request, and `value` is the text that is hashed, such as `email:ada@example.com`.
  */
 type AddressedEvent = {
   index: number
@@ -43,14 +43,14 @@ type AddressedEvent = {
   consent_type_id?: number | undefined
 }
 
-/** An address with what was stored of it, and what is. */
+/** An address with its events before and after the request. */
 type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
   hash: string
-  /** The location of its row. Null without one. */
+  /** The location of its row. Null if it has none. */
   ctid: string | null
   people: readonly string[]
   isErased: boolean
-  /** How many days a bounce suppresses it. */
+  /** The number of days for which a bounce suppresses the address. */
   days: number
   before: AddressEvents
   after: AddressEvents
@@ -59,8 +59,9 @@ type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
 type RecordCall = ChangeCall & { limits: WriteLimits }
 
 /**
- * Records what mail providers tell of addresses, in one transaction: the state of each address, the consent answers that follow, and a change of
- * each person whose address is suppressed from now on, or no longer. `begin` runs first, under the lock. Returns a status for each event.
+ * Records events of mail providers in one transaction: the state of each address, the consent answers that follow, and
+ * a change of each person whose address becomes suppressed or deliverable. `begin` runs first, under the lock. Returns
+ * a status for each event.
  */
 export function recordEvents(
   context: Context,
@@ -76,7 +77,7 @@ export function recordEvents(
   })
 }
 
-/** Lifts the suppression of an address. Returns whether there was anything to lift. */
+/** Lifts the suppression of an address. Returns whether there was one to lift. */
 export function liftSuppression(context: Context, call: RecordCall, channel: Channel, address: string) {
   return changeOrganization<boolean>(context, call, async locked => {
     const key = addressKey(channel, address, locked.definitions.default_country)
@@ -88,7 +89,7 @@ export function liftSuppression(context: Context, call: RecordCall, channel: Cha
   })
 }
 
-/** The address on a channel as people have it in their key; null for a text that is none. */
+/** The address on a channel in the format of a person's key. Null for a text that is no address. */
 function addressKey(channel: Channel, address: string, country: string | null): string | null {
   const text = address.trim()
   if (channelTable[channel].key === 'mobile_key') return mobileKey(null, text, country)
@@ -110,7 +111,7 @@ export function checkEvents(events: readonly GivenEvent[]): void {
   if (details.length > 0) refuse('invalid_parameter', 'The request breaks a rule.', { details })
 }
 
-/** The events with their addresses. The status of an event without one is set. */
+/** Returns the events with a valid address, and sets the status of the others. */
 async function readAddressed(
   { tx, organization_id, definitions, at }: Locked,
   events: readonly GivenEvent[],
@@ -147,7 +148,7 @@ async function readAddressed(
 const purposesOf = ({ consent_types }: Definitions, channel: Channel, id?: number) =>
   consent_types.filter(type => canBeAnswered(type, channel) && (id ?? type.id) === type.id)
 
-/** Stores events in their order, and sets the status of each that changes something. */
+/** Stores events in their order, and sets the status of each event that changes data. */
 async function storeEvents(
   locked: Locked,
   call: RecordCall,
@@ -173,7 +174,7 @@ async function storeEvents(
     if (address.people.length === 0 && (await refuseForAddress(locked, address, body))) statuses[index] = 'stored'
     for (const id of address.people) refusing.push({ index, id, body })
   }
-  // An import ignores answers that the history has already, so the same event gives none the second time.
+  // An import ignores answers that the history already has, so a repeated event gives no second answer.
   const writes = refusing.map(({ id, body }) =>
     newWrite({ operation: 'import', stack_id: peopleStackId, address: { id }, body, actor, request_id }),
   )
@@ -218,7 +219,7 @@ function storeAddresses({ tx, organization_id }: Locked, addresses: readonly Add
   ]
 }
 
-/** The row of an address. Of one that only erased people had, kith keeps the hash alone. */
+/** The row of an address. If only erased people had the address, kith keeps its hash alone. */
 function rowOfAddress({ channel, key, hash, people, isErased, after, days }: Address) {
   const suppression = suppressionOf(after, days)
   return {
@@ -232,7 +233,9 @@ function rowOfAddress({ channel, key, hash, people, isErased, after, days }: Add
   }
 }
 
-/** Logs a change of each person whose address is suppressed from now on, or no longer. Returns the number of the last one. */
+/**
+ * Logs a change of each person whose address becomes suppressed or deliverable. Returns the number of the last change.
+ */
 async function logStates(
   { tx, organization_id, definitions }: Locked,
   { actor, request_id }: RecordCall,
@@ -263,7 +266,9 @@ function loggedState(channel: Channel, found: Suppression | undefined, at: strin
   return { channel, state: 'suppressed', reason, from, until }
 }
 
-/** The answers that an event gives for everyone with the address. Without a purpose to refuse, the flag of the channel is refused. */
+/**
+ * The refusals that an event gives for each person with the address. Without purposes, it refuses the channel's flag.
+ */
 function refusalOf({ channel, type, mark, consent_type_id }: AddressedEvent, definitions: Definitions): ConsentBody {
   const { at, provider, reference } = mark
   const source = type === 'complaint' ? `complaint${provider === undefined ? '' : ` (${provider})`}` : provider
@@ -278,7 +283,7 @@ function refusalOf({ channel, type, mark, consent_type_id }: AddressedEvent, def
   return { consents: purposes.map(({ id }) => ({ consent_type_id: id, ...answer })) }
 }
 
-/** Stores the answers of an address that nobody has. Returns whether any of them stands now. */
+/** Stores the answers of an address that no person has. Returns whether one of them is now in force. */
 async function refuseForAddress(
   { tx, organization_id }: Locked,
   { channel, key, value, isErased }: Address,

@@ -37,7 +37,10 @@ const recordCallOf = ({ caller, request_id, limits, signal, written }: Call<unkn
   ...{ request_id, limits, signal, written },
 })
 
-/** Responds with addresses. The access log counts them as people, and lists none: an address may have several, or none any more. */
+/**
+ * Responds with addresses. The access log counts them as people but lists no person, because an address may have
+ * several people, or no person any more.
+ */
 const addressesOf = <Body>(read: (call: Call<Body>) => Promise<{ items: readonly object[] }>) =>
   dataOf(async (call: Call<Body>) => {
     const page = await read(call)
@@ -45,10 +48,10 @@ const addressesOf = <Body>(read: (call: Call<Body>) => Promise<{ items: readonly
     return page
   })
 
-/** The largest request of a provider. SendGrid sends up to 768 KiB. */
+/** The maximum size of a provider's request. SendGrid sends up to 768 KiB. */
 const hookBytes = 1_048_576
 
-/** Where providers send their events. */
+/** The endpoints to which providers send their events. */
 export const deliverabilityHooks = (): HookRoute[] => [
   { path: `${incomingPath}/{key}`, bodyBytes: hookBytes, handle: receiveEvents },
 ]
@@ -69,7 +72,7 @@ export const incomingRow: OpenRoute = {
   refusals: { 400: 'invalid_json', 401: 'unauthorized', 413: 'invalid_parameter', 503: 'operation_failed' },
 }
 
-/** The route table of what mail providers tell of addresses, and of the providers. */
+/** The route table of addresses' events and suppressions, and of their sources. */
 export function deliverabilityRoutes(): Route[] {
   return [
     route<DeliveryEventsBody>({

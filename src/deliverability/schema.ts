@@ -44,7 +44,7 @@ export const deliveryEvent = closedObject(
       }),
     ),
     ...optionals({
-      provider: filledText(64, 'Who tells it, such as `ses`.'),
+      provider: filledText(64, 'The provider that reports it, such as `ses`.'),
       reference: filledText(255, 'The identifier of the message or of the event there.'),
       consent_type_id: storedNumber('The purpose that an `unsubscribe` refuses. The default is all.'),
     }),
@@ -136,7 +136,7 @@ const suppression = Type.Object(
     reason: Type.Enum([...suppressionReasons], { description: 'The type of the event that suppresses the address.' }),
     from: time('When it happened.'),
     until: nullable(time('When it ends by itself. Null: somebody has to lift it.')),
-    provider: nullable(text('Who told it.')),
+    provider: nullable(text('The provider that reported it.')),
     reference: nullable(text()),
   },
   { title: 'Suppression' },
@@ -169,7 +169,7 @@ const exampleAddress = {
   lifted_at: null,
 } as const
 
-/** What holds for the address of a person on a channel. */
+/** The state of a person's address on a channel. */
 const personAddress = Type.Object(
   { channel, address: text('The address in its normal form.'), ...shown },
   { title: 'AddressDeliverability' },
@@ -221,17 +221,17 @@ export const newSource = closedObject(
   {
     key: definitionKey,
     provider: sourceProvider,
-    public_key: Type.Optional(filledText(1_024, 'Of SendGrid: the verification key of the signed event webhook.')),
+    public_key: Type.Optional(filledText(1_024, 'For SendGrid: the verification key of the signed event webhook.')),
     secret: Type.Optional(
       filledText(
         255,
-        'Of Mailgun: the HTTP webhook signing key. Of Postmark, if it is to send them: the user and the password, with a colon between them.',
+        'For Mailgun: the HTTP webhook signing key. For Postmark, if it sends them: the user and the password, with a colon between them.',
       ),
     ),
     topic_arn: Type.Optional(
       Type.String({
         pattern: '^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}(\\.fifo)?$',
-        description: 'Of SES: the topic of SNS. kith confirms the subscription of this topic only.',
+        description: 'For SES: the topic of SNS. kith confirms the subscription of this topic only.',
       }),
     ),
   },

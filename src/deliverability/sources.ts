@@ -32,7 +32,10 @@ const adapters: Record<Provider, Adapter> = { ses, sendgrid, mailgun, postmark }
 
 type SourceRow = Omit<SourceShape, 'path'> & { secret_path: string }
 
-/** The row that a column of a source is wrapped for: `secret`, or `secret_path`, which alone authenticates a provider without a secret. */
+/**
+ * The row that a column of a source is wrapped for. The column is `secret`, or `secret_path`, which alone authenticates
+ * a provider without a secret.
+ */
 export const sourceRow = (organization_id: number, key: string, column: 'secret' | 'secret_path'): string =>
   rowOf('deliverability_sources', organization_id, key, column)
 
@@ -62,7 +65,10 @@ export function createSource(context: Context, call: ChangeCall, body: SourceBod
   })
 }
 
-/** The secret that the provider has. Throws a Fault of 400 for a missing or wrong one, and for those of other providers. */
+/**
+ * The secret that the provider requires. Throws a Fault of 400 for a missing or wrong one, and for secrets of other
+ * providers.
+ */
 function readSecret(provider: Provider, secrets: Partial<Record<SecretName, string>>): string | null {
   const { secretName, isOptional, faultOf } = adapters[provider]
   const { [secretName]: secret, ...others } = secrets
@@ -83,7 +89,10 @@ export function deleteSource(context: Context, call: ChangeCall, key: string): P
 
 type Source = { key: string; provider: Provider; secret_path: string; secret: string | null }
 
-/** The source at an address, with its secret. All addresses of the organization are compared: they are wrapped. */
+/**
+ * The source at an address, with its secret. kith compares all addresses of the organization, because they are stored
+ * wrapped.
+ */
 async function findSource(
   { db, organization_id }: Pick<Context, 'db' | 'organization_id'>,
   secretPath: string,
@@ -100,15 +109,15 @@ async function findSource(
 }
 
 /**
- * Receives the events of a provider. Throws a Fault of 401 for a request that it did not sign, that is too old or that came before, and stores
- * nothing of it.
+ * Receives the events of a provider. Throws a Fault of 401, and stores nothing, for a request that the provider did not
+ * sign, that is too old, or that is repeated.
  */
 export async function receiveEvents(call: HookCall): Promise<{ stored: number; ignored: number }> {
   const { db, headers, body, signal, limits, observer, request_id } = call
   const [, organization, secretPath] = /^([\da-z]{1,6})-([\da-f]{32})$/.exec(call.token) ?? []
   const organization_id = Number.parseInt(organization ?? '', 36)
   if (!secretPath || !(organization_id <= maxId)) return throwUnsigned()
-  // Until the source is found, the path may name any organization, so it must not use the share of one.
+  // Until the source is found, the path may name any organization, so this read must not use an organization's share.
   const source = await findSource({ db, organization_id }, secretPath, signal)
   if (!source) return throwUnsigned()
   const { key, provider, secret } = source

@@ -5,14 +5,15 @@ import { channelOfValue, hashed } from '../db/keyed-hash.ts'
 import { exactTimeText } from '../db/time-text.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
-/** How many days a bounce suppresses an address. */
+/** The number of days for which a bounce suppresses an address. */
 const days = `coalesce((
      select s.suppression_days from organization_settings s where s.organization_id = $1
    ), 180)`
 
 /**
- * $2: values such as `email:ada@example.com`. Returns each with its hash in hexadecimal, what is stored of the address and where (`ctid`), and
- * whether it belonged to an erased person. One index scan looks up all, which takes two thirds of the time of one for each.
+ * $2: values such as `email:ada@example.com`. Returns each with its hash in hexadecimal, the stored events of the
+ * address and the location of their row (`ctid`), and whether it belonged to an erased person. One index scan looks up
+ * all values, in two thirds of the time that one for each value takes.
  */
 export const readAddressesSql = statement(
   'read_addresses',
@@ -28,7 +29,10 @@ export const readAddressesSql = statement(
    from named n left join known d on d.channel = n.channel and d.hash = n.hash`,
 )
 
-/** From $2: the keys that are asked for on each channel, in the order of `channels`. The people who have them. */
+/**
+ * The people who have one of the requested keys on a channel. From $2: the keys on each channel, in the order of
+ * `channels`.
+ */
 export const readHoldersSql = statement(
   'read_holders',
   `${channels
@@ -39,7 +43,7 @@ export const readHoldersSql = statement(
     .join(' union all ')} order by id`,
 )
 
-/** $2: external identifiers. The keys of the addresses of the people whom they lead to. */
+/** $2: external identifiers. The keys of the addresses of the people that they lead to. */
 export const readAddressesOfSql = statement(
   'read_addresses_of',
   `select n.name, e.email_key, e.mobile_key from unnest($2::text[]) as n(name) cross join lateral (
@@ -49,8 +53,9 @@ export const readAddressesOfSql = statement(
 )
 
 /**
- * $2: locations of rows, $3: their hashes, in hexadecimal. Deletes the rows, before a COPY stores them anew: both take PostgreSQL 20 µs a row, and
- * an upsert took 33. A row that was moved since it was read stays, and the COPY fails.
+ * $2: locations of rows, $3: their hashes, in hexadecimal. Deletes the rows before a COPY stores them again. Together
+ * this takes PostgreSQL 20 µs a row, and an upsert took 33 µs. A row that moved since it was read stays, and the COPY
+ * fails.
  */
 export const deleteAddressesSql = statement(
   'delete_addresses',
@@ -58,12 +63,12 @@ export const deleteAddressesSql = statement(
    where d.organization_id = $1 and d.ctid = v.ctid and d.hash = decode(v.hash, 'hex')`,
 )
 
-/** Stores addresses that have no row. */
+/** Inserts addresses that have no row. */
 export const insertAddresses = copyInto('insert_addresses', 'deliverability', [
   ...['organization_id', 'channel', 'hash', 'address', 'events', 'reason', 'suppressed_from', 'suppressed_until'],
 ])
 
-/** The addresses of a person, with what is stored of each. No row: there is no such person. */
+/** The addresses of a person, with their stored events. Returns no row if the person does not exist. */
 const addressesOf = (person: string) =>
   `select e.id, a.channel, a.address, coalesce(d.events, '{}') as events, ${days} as days
    from entities e
@@ -81,8 +86,8 @@ export const readPersonAddressesSql = {
 }
 
 /**
- * $2: the time, $3: channel or null, $4: reason or null, $5: part of an address or null, $6 and $7: the start of the suppression and the hash
- * to go on after, or nulls, $8: limit. The suppressed addresses, the latest first.
+ * $2: the time, $3: channel or null, $4: reason or null, $5: part of an address or null, $6 and $7: the start of the
+ * suppression and the hash to go on after, or nulls, $8: limit. The suppressed addresses, the latest first.
  */
 export const listSuppressedSql = statement(
   'list_suppressed',
@@ -101,7 +106,10 @@ export const listSourcesSql = statement(
   `select ${sourceColumns} from deliverability_sources s where s.organization_id = $1 order by s.key`,
 )
 
-/** $2: key, $3: provider, $4: the random part of its address, $5: secret or null, $6: the time. Returns no row if the key is taken. */
+/**
+ * $2: key, $3: provider, $4: the random part of its address, $5: secret or null, $6: the time. Returns no row if the
+ * key is taken.
+ */
 export const insertSourceSql = statement(
   'insert_source',
   `insert into deliverability_sources (organization_id, key, provider, secret_path, secret, created_at)
@@ -115,13 +123,13 @@ export const deleteSourceSql = statement(
   'delete from deliverability_sources s where s.organization_id = $1 and s.key = $2 returning s.key',
 )
 
-/** The sources with what authenticates them, which is wrapped: PostgreSQL cannot look for an address. */
+/** The sources with their wrapped secrets and addresses. PostgreSQL cannot search for a wrapped address. */
 export const readSourcesSql = statement(
   'read_sources',
   'select s.key, s.provider, s.secret_path, s.secret from deliverability_sources s where s.organization_id = $1',
 )
 
-/** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null, $5: the number of events that are ignored. */
+/** $2: key, $3: the time of events, or null, $4: that of a confirmation, or null, $5: the number of ignored events. */
 export const noteRequestSql = statement(
   'note_source_request',
   `update deliverability_sources s set last_event_at = coalesce($3, s.last_event_at), confirmed_at = coalesce($4, s.confirmed_at),
@@ -129,27 +137,28 @@ export const noteRequestSql = statement(
    where s.organization_id = $1 and s.key = $2`,
 )
 
-/** $2: the hash of a token, in hexadecimal, $3: the time. Returns no row if the token was used before. */
+/** $2: the hash of a token, in hexadecimal, $3: the time. Returns no row if the token was already used. */
 export const useTokenSql = statement(
   'use_source_token',
   `insert into deliverability_tokens (organization_id, hash, used_at) values ($1, decode($2, 'hex'), $3)
    on conflict do nothing returning used_at`,
 )
 
-/** $2: a time. Forgets the tokens that were used before: their requests are too old by now. */
+/** $2: a time. Deletes the tokens that were used before it. Their requests are now too old to be accepted again. */
 export const forgetTokensSql = statement(
   'forget_source_tokens',
   'delete from deliverability_tokens t where t.organization_id = $1 and t.used_at < $2',
 )
 
-/** Whether a person has the address of an answer w and gave the answer, so that an export of people has it. */
+/** Whether the person who gave an answer w has its address, so that an export of people includes the answer. */
 const isAnsweredByHolder = channels
   .map(channel => `(w.channel = '${channel}' and e.${channelTable[channel].key} = w.address)`)
   .join(' or ')
 
 /**
- * $2, $3, $4: the channel, address and consent type to go on after, $5: limit. The events of each address that is known in plain, with the
- * consent type 0, and the refusals of an address that no person holds who gave them. An undated one has the earliest time that an event can have.
+ * $2, $3, $4: the channel, address and consent type to go on after, $5: limit. The events of each address in plain
+ * text, with the consent type 0, and the refusals of addresses that are not held by the person who gave them. An
+ * undated refusal has the earliest time that an event can have.
  */
 export const listEventsSql = statement(
   'list_events',

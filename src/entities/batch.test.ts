@@ -144,7 +144,8 @@ describe('an atomic batch', () => {
   })
 
   it.each([
-    [{ op: 'patch', external_id: 'nobody', body: {} }, 404, 'not_found', []],
+    [{ op: 'patch', external_id: 'nobody', body: {} }, 404, 'not_found', ['/operations/1']],
+    [{ op: 'patch', external_id: 'ada', body: {}, if_match: '"9"' }, 412, 'invalid_parameter', ['/operations/1']],
     [{ op: 'create', external_id: 'ada', body: {} }, 409, 'duplicate_entry', ['/operations/1/body/external_id']],
     [{ op: 'patch', external_id: 'ada', body: { email: 'x' } }, 400, 'invalid_parameter', ['/operations/1/body/email']],
     [

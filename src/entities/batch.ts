@@ -76,15 +76,15 @@ export async function batchEntities(kind: EntityKind, call: BatchCall<Batch>): P
   return isReplayed ? call.keyed!.replay({ status: 200, headers: {}, body: result.pieces.join('') }) : result
 }
 
-/** The outcome of each operation, and whether all of them are those of an earlier request with the same Idempotency-Key. */
+/** The outcome of each operation. `isReplayed`: the Idempotency-Key had all of these outcomes already. */
 type BatchOutcomes = { outcomes: Outcome[]; isReplayed: boolean }
 
 const countFailed = (outcomes: Outcome[]) => outcomes.filter(outcome => !('done' in outcome)).length
 
-/** The most that the values of a dry run may take, in characters of JSON. A batch has up to 8 MiB, and may change more. */
+/** Maximum size of the values of a dry run, in characters of JSON. A batch of 8 MiB may change more than that. */
 const maxDryRunLength = 16 * 1_048_576
 
-/** Tells what the operations would do. */
+/** Responds with the changes that the operations would make. */
 async function respondDryRun(
   kind: EntityKind,
   call: Call<Batch>,
@@ -200,8 +200,8 @@ async function runEach({ context, limits, signal, keyed }: Call<Batch>, items: B
 }
 
 /**
- * Keeps the outcome of each write under a key of its own, so that the writes of a batch share sets with others. A repetition of the request
- * repeats the outcomes that are kept, and runs the writes that failed or were not reached.
+ * Keeps the outcome of each write under a separate key, so that the writes of a batch share sets with other writes. A
+ * repeated request returns the kept outcomes, and runs the writes that failed or were not reached.
  */
 function keepOutcomes(writes: Write[], keyed: Keyed) {
   keyed.hasBegun = true
@@ -217,7 +217,7 @@ function keepOutcomes(writes: Write[], keyed: Keyed) {
 
 const readOutcome = ({ body }: StoredResponse) => JSON.parse(body) as Decided
 
-/** Returns the outcome of each operation, of which `written` has those that are writes. */
+/** Returns the outcome of each operation. `written` has the outcomes of the writes among them, in order. */
 function merge(items: BatchItem[], written: Outcome[]): Outcome[] {
   const outcomes = written.values()
   return items.map((item, index) => {
@@ -227,11 +227,12 @@ function merge(items: BatchItem[], written: Outcome[]): Outcome[] {
   })
 }
 
-/** The writes before the first operation that is refused already, and its refusal. */
+/** The writes before the first operation that is already refused, and its refusal. */
 function beforeRefusal(items: BatchItem[]): { writes: Write[]; nextRefusal?: Refusal } {
   const refused = items.findIndex(item => 'refusal' in item)
   if (refused === -1) return { writes: writesOf(items) }
-  return { writes: writesOf(items.slice(0, refused)), nextRefusal: (items[refused] as { refusal: Refusal }).refusal }
+  const { refusal } = items[refused] as { refusal: Refusal }
+  return { writes: writesOf(items.slice(0, refused)), nextRefusal: namingOperation(refusal, refused) }
 }
 
 async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchItem[]): Promise<BatchOutcomes> {
@@ -240,13 +241,20 @@ async function runAtomic({ context, limits, signal }: Call<Batch>, items: BatchI
   return { outcomes, isReplayed: false }
 }
 
-/** The outcomes of writes that were all done. Throws the refusal of the first that was not, at its operation. */
+/** The outcomes of writes that all succeeded. Throws the refusal of the first write that did not, with its index. */
 async function allDone(work: () => Done[] | Promise<Done[]>): Promise<{ done: Done }[]> {
   try {
     return (await work()).map(done => ({ done }))
   } catch (error) {
-    throw error instanceof AtomicRefusal ? new Fault(withOperationPath(error.refusal, error.index)) : error
+    if (!(error instanceof AtomicRefusal)) throw error
+    throw new Fault(namingOperation(withOperationPath(error.refusal, error.index), error.index))
   }
+}
+
+/** A refusal of a whole batch names the operation, also one without a value at fault, as of a missing entity. */
+function namingOperation(refusal: Refusal, index: number): Refusal {
+  if (refusal.details.length > 0) return refusal
+  return { ...refusal, details: [{ path: pointer('operations', index), message: refusal.message }] }
 }
 
 /** Prefixes the paths of an operation's refusal, so that they start at the root of the request. */

@@ -13,8 +13,8 @@ export const byMerge = `(
      )`
 
 /**
- * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`), without locks.
- * `current_name` is the external identifier.
+ * $2: [{stack_id, external_id | id}]. Returns the entities with these names or internal identifiers (`asked_id`),
+ * without locks. `current_name` is the external identifier.
  */
 export const readBearersSql = statement(
   'read_bearers',
@@ -49,8 +49,8 @@ export const readBearersWithAliasesSql = statement(
 )
 
 /**
- * $2: [{position, stack_id, id}], targets of links that once stood. Returns where such a link leads now: to the survivor of a merged
- * person, also if it is deleted, and nowhere if the target was erased.
+ * $2: [{position, stack_id, id}], targets of former links. Returns the current target of each: for a merged person the
+ * survivor, even if it is deleted. Returns no row for an erased target.
  */
 export const readTargetsSql = statement(
   'read_targets',

@@ -97,7 +97,7 @@ const anyWrite: fc.Arbitrary<Request> = fc.oneof(
   },
 )
 
-/** One of each kind, so that whatever is drawn, each was tried. */
+/** One request of each kind, so that every run tries all kinds. */
 const oneOfEach: Request[] = [
   { method: 'POST', path: '/v1/people', body: { external_id: 'd' } },
   { method: 'PUT', path: '/v1/people/a', body: { first_name: 'x' } },
@@ -132,7 +132,7 @@ function changedAnswers(before: Answers = {}, after: Answers = {}): object[] {
   })
 }
 
-/** Rehearses and sends a request. Returns whether it was accepted, and throws if the two differ. */
+/** Sends a request as a dry run, and then for real. Returns whether it was accepted, and throws if the two differ. */
 async function compare(shop: Shop, request: Request): Promise<boolean> {
   const { method, path, body } = request
   const { head } = await readFeed(shop)
@@ -175,7 +175,7 @@ async function compare(shop: Shop, request: Request): Promise<boolean> {
 
 type Field = { path: string }
 
-/** The fields by path. A merge fills values before links, and the log has the keys of attributes in an order of its own. */
+/** Sorts the fields by path, because a merge and the log list them in different orders. */
 const inOrder = (fields: Field[]) => fields.toSorted((one, other) => (one.path < other.path ? -1 : 1))
 
 /** The fields of an update, as a merge shows them. */

@@ -32,7 +32,7 @@ async function rehearseAndSend(request: Request): Promise<{ dry: WireDryRun; log
   const real = await send(request)
   expect(real.status).toBeLessThan(300)
   const { items } = await readFeed(shop, `after=${before}&limit=1000`)
-  // A dry run takes no number.
+  // A dry run uses no sequence number.
   expect(items.map(({ sequence }) => sequence)).toEqual(items.map((_, index) => before + index + 1))
   return { dry: reply.body.data, logged: items, real }
 }
@@ -181,7 +181,7 @@ describe('a dry run is refused', () => {
       const { status, body: answer } = await rehearse({ method, path, body, headers })
       expect([status, answer.details?.[0]?.path]).toEqual([400, '/dry_run'])
     }
-    // Those that have dry_run in their body, too.
+    // Some endpoints take dry_run in the body instead.
     await create({ external_id: 'other', first_name: 'Other' })
     const declaration = { owner: 'people', key: 'age', type: 'number', dry_run: true }
     for (const [method, path, body] of [

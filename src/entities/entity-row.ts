@@ -30,8 +30,9 @@ export type StoredRow = EntityRow & {
 export type Columns = Partial<Omit<EntityRow, 'stack_id' | 'id' | 'attributes'>>
 
 /**
- * The target of a link. Reads leave out the link to a deleted target until the target is restored. `written_id` is what was written, where a
- * merge leads to another person since. Two links of a list may then lead to one person, and reads leave out the later one.
+ * The target of a link. Reads leave out the link to a deleted target until the target is restored. If a merge has
+ * changed the target since, `written_id` is the one as it was written. Two links of a list may then lead to one person,
+ * and reads leave out the later one.
  */
 export type Target = { id: string; external_id: string | null; is_deleted?: boolean; written_id?: string | null }
 
@@ -41,7 +42,7 @@ export type Links = ReadonlyMap<number, readonly Target[]>
 /** The current state of an entity: its row, and the links that the decision needs. */
 export type CurrentState = { row: EntityRow; links: Links }
 
-/** The targets without those that occur earlier. Two targets are one after a merge. */
+/** The targets, each once, in order. Two targets may be one person after a merge. */
 export const eachOnce = (targets: readonly Target[]): Target[] => [
   ...new Map(targets.map(target => [target.id, target])).values(),
 ]
@@ -50,15 +51,15 @@ export const eachOnce = (targets: readonly Target[]): Target[] => [
 export const shownTargets = (targets: readonly Target[]): Target[] =>
   eachOnce(targets.filter(({ is_deleted }) => !is_deleted))
 
-/** What the link named when it was written. */
+/** The id of the target as the link was written. */
 export const writtenIdOf = ({ id, written_id }: Pick<Target, 'id' | 'written_id'>): string => written_id ?? id
 
 /** Whether a read shows one of the links. */
 export const isShown = (targets: readonly Target[]): boolean => targets.some(({ is_deleted }) => !is_deleted)
 
 /**
- * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier is shown by its
- * internal one, as a write may name it.
+ * The targets of a relationship in the format of a read: an array for `many`. A target without an external identifier
+ * is shown by its internal one, which a write accepts too.
  */
 export function relationshipValue(
   { cardinality, target_stack_id }: Pick<Attribute, 'cardinality' | 'target_stack_id'>,

@@ -5,8 +5,8 @@ import { findEntitySql, findPersonByAnyIdentifier } from './read/read-sql.ts'
 import type { Address } from './write-request.ts'
 
 /**
- * Reads the internal identifier of the addressed entity of a stack; undefined if it does not exist. A person is also found by a
- * further identifier.
+ * Reads the internal identifier of the addressed entity of a stack. Undefined if it does not exist. A person is also
+ * found by a further identifier.
  */
 export async function findEntity(
   { db, organization_id }: Reading,
@@ -22,6 +22,9 @@ export async function findEntity(
   return person?.id
 }
 
-/** The internal identifier of an address, whose entity need not exist any more, or what its external identifier leads to today. */
+/**
+ * The internal identifier of an address. It is that of the address itself, even if the entity is gone, or that of the
+ * entity to which the external identifier leads today.
+ */
 export const idOfAddress = async (reading: Reading, stack_id: number, address: Address, signal?: Signal) =>
   'id' in address ? address.id : findEntity(reading, stack_id, address, signal)

@@ -94,8 +94,9 @@ type WriteTarget = Pick<Write, 'operation' | 'stack_id' | 'address' | 'represent
 type Response = Head & { data?: true }
 
 /**
- * Runs the write of one request, with concurrent ones in a set, and responds as `responseTo` says, or with what a dry run would do. Throws
- * its refusal as a Fault, or its error. The response to a request with an Idempotency-Key is kept in the transaction of the write.
+ * Runs the write of a request, in a set with concurrent writes, and responds as `responseTo` says. A dry run responds
+ * with a preview. Throws a refusal as a Fault. The response under an Idempotency-Key is stored in the transaction of
+ * the write.
  */
 async function writeOne(
   kind: EntityKind,
@@ -125,7 +126,7 @@ async function writeOne(
   return respond(done) ?? respondLargeWritten(kind, call, { stack_id: write.stack_id, done, ...headOf(done) })
 }
 
-/** The response with its warnings. The entity or `true` in its body leaves no place for them. */
+/** The response with its warnings in a header, because its body is the entity or `true`. */
 const withWarnings = <Given extends Head>(response: Given, { warnings }: Done): Given =>
   warnings ? { ...response, headers: { ...response.headers, ...warningHeader(warnings) } } : response
 
@@ -176,8 +177,8 @@ async function respondDryRun(kind: EntityKind, call: Call<EntityBody>, target: W
 }
 
 /**
- * Returns the response of a dry run, without the fields that the role of the caller cannot read. A token that may not read the entity
- * receives the result and the identifiers.
+ * Returns the response of a dry run, without the fields that the role of the caller cannot read. A token that may not
+ * read the entity receives the result and the identifiers.
  */
 export function dryRunToJson(
   { identifier, reads }: Pick<EntityKind, 'identifier' | 'reads'>,
@@ -225,7 +226,9 @@ function idOf({ identifier }: EntityKind, { json }: Pick<EntityResponse, 'json'>
   return identifier.toUuid(json.slice(start, json.indexOf('"', start)))
 }
 
-/** Adds the labels to the response with an entity. The version stays, though labels change without it. */
+/**
+ * Adds the labels to the response with an entity. The ETag stays the same, although labels change without the version.
+ */
 async function addLabels(
   call: Call<AsOfQuery>,
   { stack_id, id }: { stack_id: number; id: string },
@@ -270,7 +273,10 @@ export async function withMemory<Response extends object>(
   return response && { ...response, release }
 }
 
-/** Reads a past state, which may be large, as far as the role of the caller opens it. Returns undefined if the entity did not exist then. */
+/**
+ * Reads the fields of a past state, which may be large, that the caller's role may read. Returns undefined if the
+ * entity did not exist then.
+ */
 function respondAsOf(
   kind: EntityKind,
   call: Call<AsOfQuery>,

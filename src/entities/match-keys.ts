@@ -38,8 +38,8 @@ export function emailKey(email: string | null | undefined): string | null {
 const isAscii = /^[\0-\x7f]*$/
 
 /**
- * First name, last name and date of birth, without differences of case, of white space and of Unicode compatibility. Null
- * without a last name or a date of birth, because too many people share the rest.
+ * First name, last name and date of birth, without differences of case, of white space and of Unicode compatibility.
+ * Null without a last name or a date of birth, because too many people share the rest.
  */
 export function nameAndBirthKey({
   first_name,
@@ -78,7 +78,10 @@ export function matchKeys(fields: Partial<KeyFields>, country: string | null): M
   return { email_key: keysOf('email_key'), mobile_key: keysOf('mobile_key'), name_key: keysOf('name_key') }
 }
 
-/** Returns the keys whose fields `columns` changes. `row` is the person before. The other keys are not computed: a phone takes up to 14 µs. */
+/**
+ * Returns the keys whose fields `columns` changes. `row` is the person before. The other keys are not computed, because
+ * a phone takes up to 14 µs.
+ */
 export function changedMatchKeys(row: Profile, columns: Columns, country: string | null): Partial<MatchKeys> {
   let keys: Partial<MatchKeys> = {}
   for (const key of keyNames)

@@ -12,7 +12,7 @@ const service = useService()
 type Body = Record<string, unknown>
 type Answer = { error?: string; message?: string; details?: { path: string; message: string }[] }
 
-/** Something around a text that trimming removes, or nothing. */
+/** White space beside a text, which trimming removes, or no white space. */
 const space = fc.constantFrom('', '', ' ', '\t', '\u00a0 ', '\u3000\n')
 const padded = (texts: fc.Arbitrary<string>) =>
   fc.tuple(space, texts, space).map(([before, text, after]) => before + text + after)
@@ -91,7 +91,7 @@ async function batched({ send }: Organization, operation: string, requests: { bo
   return body.data.items as ({ status: number } & Answer)[]
 }
 
-/** All people of an organization as a read shows them, without what a request gives to each: identifiers and times. */
+/** All people of an organization in the format of a read, without generated identifiers and times. */
 async function stateOf(organization: Organization): Promise<unknown[]> {
   const people = (await exportAll(organization, '/v1/people/export')) as Person[]
   return people
@@ -125,7 +125,8 @@ it('gives a body the same answer and the same effect in a request of its own, in
         const requests = given.map((body, index) => {
           const name = `n${index}`
           const padded = { external_id: ` ${name}\t` }
-          // The identifier in an upsert is its address: a batch may have it beside the body, and a line without it is a create.
+          // An upsert is addressed by its identifier. A batch may have it beside the body, and an import line without
+          // it is a create.
           if (operation === 'upsert') return { name, body: { ...body, ...padded } }
           return { name, body: isNew ? { ...padded, ...body } : body }
         })
@@ -145,7 +146,7 @@ it('gives a body the same answer and the same effect in a request of its own, in
         expect(await stateOf(many)).toEqual(state)
         if (operation === 'put' || operation === 'patch') return
         const lines = await organizationWithPeople(stored)
-        // The answers of requests are given now, and so are those of this import.
+        // With `consents=now`, the import dates its answers as a request does.
         const path = '/v1/people/import?consents=now'
         const { refused } = await importLines(lines, path, linesFrom(requests.map(({ body }) => body)))
         const refusals = new Map(refused.map(({ line, ...answer }) => [line, refusalOf(answer)]))

@@ -6,7 +6,10 @@ import { detail } from '../values/errors.ts'
 import { count, flag, nullable, number, Type, text, time } from '../values/json-schema.ts'
 import { matchKinds } from './write-request.ts'
 
-/** The page at /docs/api sends example bodies with one click. This one renames, overwrites and opts in no one. */
+/**
+ * The page at /docs/api sends example bodies with one click. This body renames and overwrites nothing, and gives no
+ * consent.
+ */
 export const harmlessBody = { attribute_values: {} }
 
 /** The identifier in the examples of bodies that need one. */
@@ -46,8 +49,8 @@ export const matchBody = Type.Optional(
     minItems: 1,
     maxItems: 3,
     description:
-      'What the person is recognized by, in this order; the first that anybody has decides. The default is the external ' +
-      'identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country.',
+      'The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is ' +
+      'the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country.',
   }),
 )
 
@@ -107,7 +110,10 @@ export const entityFields = {
   ),
 }
 
-/** A page of entities. `has_more` is false on the last page. List, filter and related have further members (filters/schema.ts). */
+/**
+ * A page of entities. `has_more` is false on the last page. List, filter and related have further members
+ * (queries/schema.ts).
+ */
 export function pageSchema(element: TSchema) {
   const { title } = element as { title?: string }
   return Type.Object(

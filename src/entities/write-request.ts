@@ -38,25 +38,31 @@ export type Write = {
   if_match: IfMatch
   /** Refuses an import that would change an active entity. An import that changes nothing succeeds. */
   create_only?: boolean | undefined
-  /** The answers of an import without `collected_at` are given now, as those of other writes. Without it, their time is unknown. */
+  /**
+   * Dates the answers of an import without `collected_at` now, like those of other writes. By default, their time is
+   * unknown.
+   */
   consents?: 'now' | undefined
-  /** An import adds the elements of its lists to those that are stored. Without it, it replaces them. */
+  /** Lets an import add the elements of its lists to the stored ones. By default, it replaces the stored lists. */
   lists?: 'add' | undefined
   /** The values that an upsert or import recognizes its person by, if not the external identifier alone. */
   match?: readonly MatchKind[] | undefined
-  /** The match stage sets it: the person recognized by email or phone has another external identifier than the body. */
+  /** Set by the match stage: the person recognized by email or phone has another external identifier than the body. */
   alias?: string | undefined
-  /** The undo of an import sets it: aliases of the person that end. */
+  /** Set by the undo of an import: aliases of the person that end. */
   released?: readonly string[] | undefined
-  /** The match stage sets it: nobody is recognized, so an active entity with the external identifier is another one. */
+  /**
+   * Set by the match stage: the write recognizes no person, so an active entity with its external identifier is a
+   * different one.
+   */
   unrecognized?: boolean | undefined
   /** Missing relationship targets become placeholders (`create`) or are refused (`strict`). */
   references: 'create' | 'strict'
-  /** Lets the write give an identifier of an erased person to somebody again. Without it, the write is refused. */
+  /** Lets the write give an identifier of an erased person to a person again. Without it, the write is refused. */
   erased?: 'recreate' | undefined
   /** Refuses a write that would get a warning. */
   handling?: 'strict' | undefined
-  /** What the role of the writer opens. */
+  /** The fields that the role of the writer opens. */
   rights?: Rights['rights']
   /** Whether the writer may read the entities of the stack. A refusal then names the entity that has a unique value. */
   mayRead?: boolean | undefined
@@ -64,7 +70,9 @@ export type Write = {
    * Whether the outcome includes the entity after the write. `true` omits the JSON of a large one, `whole` never does.
    */
   represent: boolean | 'whole'
-  /** The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept. */
+  /**
+   * The key of a request with an Idempotency-Key, and the response to keep for an outcome. Undefined if none is kept.
+   */
   keyed?: (WriteKey & { responseTo(outcome: Decided): StoredResponse | undefined }) | undefined
   /** The size of the body. It counts toward the size of a set. */
   bytes: number
@@ -72,7 +80,10 @@ export type Write = {
 
 type Given = Pick<Write, 'operation' | 'stack_id' | 'address' | 'body'> & Author & Partial<Write>
 
-/** A write, by default without conditions and preferences. Each has all members in one order, which takes 5 µs less than to spread them. */
+/**
+ * A write, by default without conditions and preferences. Listing all members in one order takes 5 µs less than a
+ * spread.
+ */
 export const newWrite = (given: Given): Write => ({
   operation: given.operation,
   stack_id: given.stack_id,
@@ -99,7 +110,7 @@ export const newWrite = (given: Given): Write => ({
   request_id: given.request_id,
 })
 
-/** What a write has of its request besides its own part of it. */
+/** The members that each write of a request takes from the request. */
 export const requestOf = ({
   preferences: { references, erased, handling },
   caller,
@@ -142,7 +153,7 @@ export type Done = {
   sequence: number
   /** The entity after the write, with its links. Present if `represent` is set and the entity exists. */
   representation?: SerializedEntity
-  /** The values that are stored as sent although they are not what their field is for. */
+  /** Warnings about values that are stored as sent although their field expects others. */
   warnings?: readonly Detail[]
   /** Only in a dry run. */
   preview?: WritePreview
@@ -157,7 +168,7 @@ export type WritePreview = {
   after: Record<string, unknown> | null
   /** The placeholders that the write would create. `kind` is `people` or the key of a stack. */
   placeholders: { kind: string; external_id: string }[]
-  /** The standing answers that would change, as responses show them. */
+  /** The answers in force that would change, as responses show them. */
   consents: object[]
 }
 

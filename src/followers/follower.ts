@@ -6,28 +6,35 @@ import type { Signal } from '../process/signal.ts'
 import { beginFollowerSql, readPositionSql } from './sql.ts'
 
 /**
- * A reader of the change log that works behind the writes. In each organization it has a position, and one process at a time works
- * for it. Either the work commits together with the position ({@link Task.advance}), or doing it twice changes nothing.
+ * A reader of the change log that works in the background. It has a position in each organization, where one process at
+ * a time works for it. Either the work commits together with the position ({@link Task.advance}), or repeating it
+ * changes nothing.
  */
 export type Follower = {
   name: string
-  /** Whether every organization has this follower. Otherwise its module inserts and deletes the rows of `followers`. */
+  /** Whether every organization has this follower. If not, its module inserts and deletes the rows of `followers`. */
   isForEveryOrganization: boolean
-  /** Whether the follower works by the clock, so that its position says nothing about how far it is behind. */
+  /** Whether the follower works on a schedule, so that its position does not show its lag. */
   isScheduled?: boolean
-  /** How many organizations, or rows, one process works for at a time. */
+  /** The maximum number of organizations, or rows, that one process works for at a time. */
   maxConcurrent: number
-  /** Works through the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns how far it is. */
+  /**
+   * Processes the changes after `task.after` up to `task.head`. When the signal aborts, it ends soon and returns its
+   * progress.
+   */
   work(task: Task): Promise<Progress>
   /**
-   * Tells of many organizations, by one statement for all that stores nothing, which have nothing to do, and returns the progress of each
-   * of these. No lease is taken for them, and their positions are stored later (pass-over.ts). The others are worked on; so are all of
-   * them if it fails.
+   * Finds the organizations without work among many, by one statement that stores nothing, and returns the progress of
+   * each. They need no lease, and their positions are stored later (pass-over.ts). The other organizations get tasks.
+   * If this fails, all of them do.
    */
   passOver?(db: Database, news: readonly News[]): Promise<ReadonlyMap<News, Progress>>
 }
 
-/** The changes after `after` up to `head`, which a follower has not seen in an organization. `is_due` says that it is time to wake up. */
+/**
+ * The changes after `after` up to `head`, which a follower has not processed in an organization. `is_due` says that its
+ * time to wake up has come.
+ */
 export type News = { organization_id: number; id: number; after: number; head: number; is_due: boolean }
 
 /** The work of one follower in one organization, under a lease. */
@@ -35,11 +42,11 @@ export type Task = Context & {
   id: number
   after: number
   head: number
-  /** Aborts when the process stops, or another one may have taken over. */
+  /** Aborts when the process stops, or when another process may have taken over. */
   signal: Signal
-  /** Whether no other process can have taken over. */
+  /** Whether this process still holds the lease. */
   isHeld(): boolean
-  /** Keeps other processes from taking over until the transaction ends. Throws {@link LeaseLost}. */
+  /** Prevents other processes from taking over until the transaction ends. Throws {@link LeaseLost}. */
   hold(tx: Transaction): Promise<void>
   /** Stores the position in the transaction of the work. Throws {@link LeaseLost}. */
   advance(tx: Transaction, sequence: number): Promise<void>
@@ -48,13 +55,13 @@ export type Task = Context & {
 /** The position that the work has reached. Times are milliseconds of Unix time. */
 export type Progress = {
   sequence: number
-  /** The next work begins no earlier. */
+  /** The earliest time of the next work. */
   notBeforeMs?: number | undefined
-  /** The next work begins then, even without news. */
+  /** The time of the next work, even without news. */
   wakeAtMs?: number | undefined
 }
 
-/** Passes over the organizations that are not busy. */
+/** Skips the organizations that are not busy. */
 export function passOverIdle(
   news: readonly News[],
   busy: readonly Pick<News, 'organization_id'>[],
@@ -64,16 +71,16 @@ export function passOverIdle(
   return new Map(news.filter(({ organization_id }) => !ids.has(organization_id)).map(each => [each, progressOf(each)]))
 }
 
-/** Passes over the organizations whose time to wake up has not come. No change gives the follower something to do. */
+/** Skips the organizations that are not due to wake up. A follower with this rule has no work from changes. */
 export const passOverUntilDue: NonNullable<Follower['passOver']> = async (_, news) =>
   new Map(news.filter(({ is_due }) => !is_due).map(each => [each, { sequence: each.head }]))
 
-/** The progress of a follower that works again at a time, and not before. */
+/** The progress of a follower that rests until a time, and then works again. */
 export const restUntil = (sequence: number, ms: number): Progress => ({ sequence, notBeforeMs: ms, wakeAtMs: ms })
 
 /**
- * Runs sets until one of them returns that it was the last, or the process stops. After each it pauses for `pausePerWork` times as long as the
- * set took, so that writes keep the database.
+ * Runs sets until one of them reports that it was the last, or until the process stops. After each set, it pauses for
+ * `pausePerWork` times the duration of the set, to leave the database to writes.
  */
 export async function inSets(signal: Signal, pausePerWork: number, runSet: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted) {
@@ -83,15 +90,15 @@ export async function inSets(signal: Signal, pausePerWork: number, runSet: () =>
   }
 }
 
-/** The first request waits this long for the follower, which is enough for a small organization. */
+/** The first request waits at most this long for the follower, which is enough for a small organization. */
 const maxWaitMs = 1_000
 const pollMs = 50
 
 type Position = { head: number; sequence: number | null; is_begun: boolean }
 
 /**
- * Lets a follower work for an organization that has it on demand, from the first change of the log on, and waits for it a moment.
- * Organizations that never ask for what it computes pay nothing for it.
+ * Starts a follower for an organization that has it on demand, from the first change of the log on, and waits a moment
+ * for it. Organizations that never need its results pay nothing for it.
  */
 export async function beginFollower(context: Context, name: string, signal: Signal): Promise<void> {
   const { db, organization_id } = context

@@ -17,7 +17,7 @@ const other = useShop(service)
 
 let names = 0
 const person = ({ send }: Organization, external_id: string) => send('POST', '/v1/people', { external_id })
-/** A follower with a new name. `work` sees the tasks of the two organizations of the test alone. */
+/** A follower with a new name. `work` sees only the tasks of the two organizations of the test. */
 function makeFollower(work: Follower['work'], maxConcurrent = 100): Follower {
   names += 1
   return {
@@ -92,7 +92,7 @@ describe('a follower', () => {
     for (let attempt = 0; attempt < 12; attempt += 1) {
       const { not_before } = (await row(follower)) as { not_before: string }
       waits.push(Date.parse(not_before) - nowMs)
-      // A millisecond before, nothing happens.
+      // Nothing happens until a millisecond before.
       nowMs = Date.parse(not_before) - 1
       await following.settle()
       expect(reports).toHaveLength(attempt + 1)
@@ -189,7 +189,7 @@ describe('a follower', () => {
       'select sum(sequence)::float8 as changes from change_heads where organization_id <> $1',
       [organization.id],
     )
-    // The other organizations are at their head.
+    // The position of the other organizations is at their head.
     expect(others[0]!.changes).toBeGreaterThan(0)
     expect(lag!.changes).toBe(0)
   })
@@ -231,7 +231,7 @@ describe('several processes', () => {
     for (let n = 0; n < 15; n += 1) await Promise.all([person(organization, `p${n}`), person(other, `p${n}`)])
     await Promise.all([0, 1, 2].map(process => follow(service.db, followersOf(process))))
     expect(overlaps).toBe(0)
-    // Each change is worked on once.
+    // Each change is processed once.
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(30)
     expect((await row(shared))!.sequence).toBe(15)
   })
@@ -253,7 +253,7 @@ describe('several processes', () => {
       },
     }
     await person(organization, 'a')
-    // A process that renews nothing, as one that is frozen.
+    // A process that renews no lease, like a frozen one.
     const frozen: Database = {
       ...service.db,
       query: async (statement, values, signal) =>
@@ -343,7 +343,7 @@ describe('a commit of the process', () => {
     const { promise: worked, resolve } = Promise.withResolvers<void>()
     const follower = makeFollower(async task => {
       heads.push(task.head)
-      // A commit during the work, and one during the pause after it.
+      // One commit happens during the work, and one during the pause after it.
       if (task.head === 1) await write('b')
       if (task.head === 2) setTimeout(() => void write('c'), 50)
       if (task.head === 3) resolve()

@@ -12,27 +12,27 @@ export type FollowerOptions = Pick<TaskOptions, 'report'> &
   Partial<Pick<TaskOptions, 'nowMs' | 'leaseMs'>> & { tickMs?: number }
 
 export type Followers = {
-  /** Searches once and starts the work that it finds. Returns how many tasks it has found. */
+  /** Searches once and starts the work that it finds. Returns the number of tasks found. */
   tick(): Promise<number>
-  /** Waits until no task runs. */
+  /** Waits until all tasks have ended. */
   idle(): Promise<void>
-  /** Works until no follower has anything to do now, or it is stopped. */
+  /** Works until no follower has work now, or until it is stopped. */
   settle(): Promise<void>
-  /** Searches in intervals, and after each commit of this process. */
+  /** Searches at intervals, and after each commit of this process. */
   start(): void
   /** Stops the work. Other processes can take over at once. */
   stop(): Promise<void>
 }
 
 const defaultTickMs = 250
-/** A search that takes long is repeated less often: it takes at most a hundredth of the time, unless it has left work behind. */
+/** A slow search is repeated less often: it takes at most a hundredth of the time, unless it has left work behind. */
 const pausePerSearchMs = 100
 const maxPauseMs = 10_000
 const defaultLeaseMs = 6_000
-/** How many organizations one search finds of a follower that passes over those where it has nothing to do. */
+/** The maximum number of organizations that one search finds of a follower with `passOver`. */
 const maxPassed = 1_000
 
-/** Creates what runs the followers of a process. It does nothing before `start`, `tick` or `settle`. */
+/** Creates the runner of a process's followers. It does nothing before `start`, `tick` or `settle`. */
 export function createFollowers(db: Database, followers: readonly Follower[], options: FollowerOptions): Followers {
   const { report, nowMs = Date.now, leaseMs = defaultLeaseMs, tickMs = defaultTickMs } = options
   let hurry = () => {}
@@ -94,17 +94,17 @@ export function createFollowers(db: Database, followers: readonly Follower[], op
 
 type SearchOptions = Pick<TaskOptions, 'nowMs' | 'onEnd'> & { tasks: Tasks; passedOver: PassedOver }
 
-/** Finds followers that have something to do. Passes over the organizations where they have not, and adds the tasks of the others. */
+/** Finds followers with work. Skips the organizations without work, and adds tasks for the others. */
 function createSearch(db: Database, followers: readonly Follower[], options: SearchOptions) {
   const { tasks, passedOver, nowMs, onEnd } = options
   const lastOrganization = new Map<string, number>()
-  /** The followers of which the last search has found as many as it asked for, so that there may be more. */
+  /** The followers for which the last search has reached its limit, so that there may be more work. */
   const left = new Set<string>()
   const maxOf = (follower: Follower) => (follower.passOver ? maxPassed + passedOver.count : tasks.countFree(follower))
   const freeFollowers = (isForEveryOrganization: boolean) =>
     followers.filter(each => each.isForEveryOrganization === isForEveryOrganization && maxOf(each) > 0)
 
-  /** Returns where the follower `name` has news, and the last organization that it has dealt with. */
+  /** Returns the organizations where the follower `name` has news, and the last organization that it has processed. */
   async function start(name: string, found: readonly Found[]): Promise<{ news: Found[]; last: number | undefined }> {
     const follower = followers.find(each => each.name === name)!
     const { passed, others } = await passedOver.passOver(follower, found)
@@ -118,7 +118,10 @@ function createSearch(db: Database, followers: readonly Follower[], options: Sea
   }
 
   return {
-    /** Searches all organizations. A follower with many of them begins after the one that it was started for last. Returns how many it has found. */
+    /**
+     * Searches all organizations. A follower with work in many of them begins after the organization of the previous
+     * search. Returns the number of findings.
+     */
     findNews: async (): Promise<number> => {
       const groups = [freeFollowers(true), freeFollowers(false)].map(group =>
         group.map(follower => ({ name: follower.name, max: maxOf(follower) })),
@@ -144,9 +147,9 @@ function createSearch(db: Database, followers: readonly Follower[], options: Sea
     },
     /** Whether the last search has left organizations of this follower behind. */
     hasLeft: (name: string) => left.has(name),
-    /** Whether it has left organizations behind that a search may start now. */
+    /** Whether the last search has left organizations behind that a search may start now. */
     mayGoOn: () => followers.some(follower => left.has(follower.name) && tasks.hasFewLeft(follower)),
-    /** Returns the organizations where it has found something. */
+    /** Returns the organizations with findings. */
     findNewsOf: async (organizationIds: number[]): Promise<Set<number>> => {
       const names = [true, false].map(isForEvery => freeFollowers(isForEvery).map(({ name }) => name))
       const found = await db.query<Found>(findNewsOfSql, [organizationIds, ...names, timeOf(nowMs())])
@@ -161,8 +164,8 @@ function createSearch(db: Database, followers: readonly Follower[], options: Sea
 type Behind = News & { name: string; seconds: number }
 
 /**
- * Reads how far each follower is behind, without those that work by the clock. A paused one does not count, and neither do the changes
- * that give a follower nothing to do: its position may not be stored yet.
+ * Reads the lag of each follower, except for those with a schedule. It ignores paused followers, and changes without
+ * work for a follower, whose position may not be stored yet.
  */
 export async function readFollowerLag(db: Database, all: readonly Follower[]): Promise<FollowerLag[]> {
   const followers = all.filter(({ isScheduled = false }) => !isScheduled)
@@ -184,7 +187,10 @@ export async function readFollowerLag(db: Database, all: readonly Follower[]): P
   return lags
 }
 
-/** A follower whose last work failed. `sequence` is the last change that it has worked on, `failure` the kind of the error. */
+/**
+ * A follower whose last work failed. `sequence` is the last change that it has processed, `failure` the kind of the
+ * error.
+ */
 export type FailingFollower = {
   organization: string
   name: string

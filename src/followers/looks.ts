@@ -1,19 +1,23 @@
 /**
- * The time between two looks, which all organizations share. A look takes as long as one or two writes, and leads to others of the index of
- * the search: every 25 ms, a client that writes one person after the other paid a tenth of each write for it.
+ * The interval between two looks, which all organizations share. A look takes as long as one or two writes, and causes
+ * further work of the search index. With a look every 25 ms, a client that writes people one after the other paid a
+ * tenth of each write for it.
  */
 const intervalMs = 100
-/** After a look that found nothing, the next one of the organization begins no earlier. */
+/** After a look without findings, the next look of the organization waits at least this long. */
 const quietMs = 1_000
 const maxPerLook = 1_000
 
 /**
- * The next look of an organization. `isRepeated` says that another one follows if it finds nothing, because it does not see a follower that
- * works or pauses. A resting one is not made earlier.
+ * The next look of an organization. With `isRepeated`, another look follows if this one finds nothing, because it does
+ * not see working or pausing followers. A resting look is not moved to an earlier time.
  */
 type Planned = { slot: number; isRepeated: boolean; isResting: boolean }
 
-/** Looks for news of organizations, at most once in 100 ms for all that have any, and seldom for those where it finds nothing. */
+/**
+ * Looks for news of organizations. All organizations share one look in 100 ms. Organizations without findings are
+ * looked at less often.
+ */
 export class Looks {
   readonly #look: (organizationIds: number[]) => Promise<ReadonlySet<number>>
   readonly #report: (error: unknown) => void
@@ -22,18 +26,18 @@ export class Looks {
   #running = Promise.resolve()
   #isStopped = false
 
-  /** `look` returns the organizations where it has found something. */
+  /** `look` returns the organizations with findings. */
   constructor(look: (organizationIds: number[]) => Promise<ReadonlySet<number>>, report: (error: unknown) => void) {
     this.#look = look
     this.#report = report
   }
 
-  /** Looks soon, because changes of the organization were committed. */
+  /** Schedules an early look, because changes of the organization were committed. */
   afterCommit(organizationId: number): void {
     this.#plan(organizationId, 0, { isRepeated: true, isResting: false })
   }
 
-  /** Looks a moment later, because looks did not see a follower that was working, and do not see it while it pauses. */
+  /** Schedules a later look, because looks do not see a follower while it works or pauses. */
   afterWork(organizationId: number): void {
     this.#plan(organizationId, quietMs, { isRepeated: false, isResting: false })
   }
@@ -67,7 +71,7 @@ export class Looks {
   }
 
   async #run(slot: number) {
-    // An organization may have moved to an earlier slot.
+    // An organization may have been moved to an earlier slot.
     const looks = this.#slots.get(slot)!.looks.filter(([id, look]) => this.#planned.get(id) === look)
     this.#slots.delete(slot)
     for (const [id] of looks) this.#planned.delete(id)

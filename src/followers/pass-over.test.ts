@@ -23,7 +23,7 @@ const row = async ({ name }: Follower, { id } = organization) => {
   return (await service.sql(text, [id, name]))[0]
 }
 
-/** A follower with a new name that passes over all organizations but the busy ones. */
+/** A follower with a new name that passes over all organizations except the busy ones. */
 function makeFollower(busy: readonly { id: number }[] = [], progress: Partial<Progress> = {}, work = toHead) {
   names += 1
   const worked: number[] = []
@@ -318,7 +318,7 @@ describe('a look after commits', () => {
     for (const each of [organization, ...others]) announceCommit(contextOf(db, each.id))
     const ids = [organization, ...others].map(({ id }) => id)
     await expect.poll(() => passed).toEqual([expect.arrayContaining(ids)])
-    // A second one repeats it, if this takes longer than a second.
+    // A second statement repeats it if this takes longer than a second.
     expect(counts.get('find_news_of')).toBeLessThanOrEqual(2)
     await following.stop()
     for (const each of [organization, ...others]) expect(await row(follower, each)).toMatchObject({ sequence: 1 })

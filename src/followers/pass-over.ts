@@ -5,17 +5,20 @@ import { type Found, keyOf, timeOf } from './tasks.ts'
 
 const perTransaction = 100
 const maxAgeMs = 60_000
-/** A position that is this many changes ahead of the stored one is stored, so that little is looked at again after a crash. */
+/**
+ * A position is stored when it is this many changes ahead of the stored one, so that followers repeat little work after
+ * a crash.
+ */
 const maxAhead = 100
 const maxUnstored = 1_000
 
-/** What a look found of a follower that had nothing to do, with the position that is not stored yet. */
+/** A follower without work, with its unstored position. */
 type Unstored = { found: Found; progress: Progress; sinceMs: number }
 
 /**
- * The followers that had nothing to do, by organization. Their positions are kept in memory, so that a write which concerns no follower is
- * followed by no commit. They are stored in shared transactions: after a minute, after 100 changes, or with the work that comes next.
- * After a crash the followers look again.
+ * The followers without work, by organization. kith keeps their positions in memory, so that a write without work for a
+ * follower causes no further commit. Shared transactions store the positions: after a minute, after 100 changes, or
+ * with the next work. After a crash, the followers check these changes again.
  */
 export class PassedOver {
   readonly #db: Database
@@ -27,14 +30,14 @@ export class PassedOver {
     this.#options = options
   }
 
-  /** The number of positions that a search finds in vain, because they are not stored. */
+  /** The number of unstored positions, which a search finds again each time. */
   get count(): number {
     return this.#unstored.size
   }
 
   /**
-   * Passes over the organizations where a follower has nothing to do: they share the statement that finds this out. Returns these
-   * organizations, and the others that have news. Those without news since they were passed over are in neither.
+   * Passes over the organizations where a follower has no work, which one shared statement finds out. Returns these
+   * organizations, and the others with news. Organizations without news since the last time are in neither list.
    */
   async passOver(
     follower: Follower,
@@ -59,14 +62,14 @@ export class PassedOver {
     }
   }
 
-  /** What is new since the organization was passed over. */
+  /** Returns the news since the organization was passed over, or undefined without any. */
   #newsOf(found: Found): Found | undefined {
     const key = keyOf(found)
     const last = this.#unstored.get(key)
     if (!last) return found
     const nowMs = this.#options.nowMs()
     const { sequence, notBeforeMs = 0, wakeAtMs = Infinity } = last.progress
-    // Another process has worked, or it is time to wake up.
+    // Another process has worked, or the time to wake up has come.
     if (last.found.after !== found.after || last.found.is_due !== found.is_due || wakeAtMs <= nowMs) {
       this.#unstored.delete(key)
       return found
@@ -74,7 +77,7 @@ export class PassedOver {
     return notBeforeMs > nowMs || found.head <= sequence ? undefined : { ...found, after: sequence }
   }
 
-  /** Stores the positions that have waited long enough. */
+  /** Stores the positions that are old enough. */
   async storeOld(): Promise<void> {
     const beforeMs = this.#options.nowMs() - maxAgeMs
     const isOld = ({ found, progress, sinceMs }: Unstored) =>
@@ -88,7 +91,7 @@ export class PassedOver {
 
   async #store(positions: Unstored[]): Promise<void> {
     for (const { found } of positions) this.#unstored.delete(keyOf(found))
-    // Two processes that insert rows in one order wait for each other, but do not deadlock.
+    // Processes that insert rows in the same order may wait for each other, but never deadlock.
     positions.sort(({ found: a }, { found: b }) => a.organization_id - b.organization_id || (a.name < b.name ? -1 : 1))
     const nowMs = this.#options.nowMs()
     for (let first = 0; first < positions.length; first += perTransaction) {

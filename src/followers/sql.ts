@@ -1,17 +1,17 @@
 import { statement } from '../db/db.ts'
 
-// A lease ends by PostgreSQL's clock, so the clocks of the processes do not matter. `not_before` and `wake_at` are times of a
-// schedule and come from the process.
+// A lease ends by PostgreSQL's clock, so the clocks of the processes do not matter. `not_before` and `wake_at` are
+// scheduled times that come from the process.
 
 /** Whether a follower f may be claimed at the time `at`. */
 const isFree = (at: string) =>
   `(f.leased_until is null or f.leased_until < now()) and (f.not_before is null or f.not_before <= ${at})`
 
-/** Whether a follower f of the organization h has news, or a time to wake up that has come, and may be claimed. */
+/** Whether a follower f of the organization h has news or is due to wake up, and may be claimed. */
 const hasWork = (at: string) =>
   `(h.sequence > coalesce(f.sequence, 0) or f.wake_at <= ${at}) and not coalesce(f.paused, false) and ${isFree(at)}`
 
-/** The followers `names` of the organization h that have work. A follower without a row has worked on nothing yet. */
+/** The followers `names` of the organization h that have work. A follower without a row has processed nothing yet. */
 const newsOfAll = (names: string, at: string) =>
   `change_heads h left join followers f on f.organization_id = h.organization_id and f.name = ${names} and f.id = 0
    where ${hasWork(at)}`
@@ -20,19 +20,20 @@ const newsOfOwn = (names: string, at: string) =>
   `followers f join change_heads h on h.organization_id = f.organization_id
    where f.name = ${names} and ${hasWork(at)}`
 
-// The order begins after the organization that the last search ended with, so that the limit passes over none. Citus has no limit
-// inside of a lateral subquery, and takes a column of unnest for a text unless it computes with it.
+// The order begins after the last organization of the previous search, so that the limit skips no organization
+// permanently. Citus supports no limit in a lateral subquery, and treats a column of unnest as text unless the
+// statement computes with it.
 const position = 'row_number() over (partition by n.name order by h.organization_id <= n.after, h.organization_id)'
 
-/** The columns of News (follower.ts): of a follower f of the organization h at the time `at`. */
+/** The columns of News (follower.ts) for a follower f of the organization h at the time `at`. */
 const news = (at: string) =>
   `coalesce(f.sequence, 0) as after, h.sequence as head, coalesce(f.wake_at <= ${at}, false) as is_due`
 const foundColumns = 'found.name, found.organization_id, found.id, found.missing, found.after, found.head, found.is_due'
 
 /**
- * Finds followers with news and without a valid lease, of all organizations. $1: names of the followers that every organization
- * has, $2: of each, the organization to begin after, $3: of each, the maximum number, $4 to $6: the same for the followers with
- * rows of their own, $7: the time. With 10,000 organizations and no news it takes about 10 ms.
+ * Finds followers with news and without a valid lease, of all organizations. $1: names of the followers that every
+ * organization has, $2: for each, the organization to begin after, $3: for each, the maximum number, $4 to $6: the same
+ * for followers with rows on demand, $7: the time. With 10,000 organizations and no news it takes about 10 ms.
  */
 export const findNewsSql = statement(
   'find_news',
@@ -48,8 +49,8 @@ export const findNewsSql = statement(
 )
 
 /**
- * As {@link findNewsSql}, of some organizations. $1: organizations, $2: names that every organization has, $3: names with rows of their
- * own, $4: the time.
+ * As {@link findNewsSql}, for some organizations. $1: organizations, $2: names that every organization has, $3: names
+ * with rows on demand, $4: the time.
  */
 export const findNewsOfSql = statement(
   'find_news_of',
@@ -67,7 +68,7 @@ export const insertFollowerSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: name. Lets a follower work that organizations have on demand, from the beginning of the change log. */
+/** $2: name. Starts a follower that organizations have on demand, from the beginning of the change log. */
 export const beginFollowerSql = statement(
   'begin_follower',
   `insert into followers (organization_id, name) select h.organization_id, $2 from change_heads h where h.organization_id = $1
@@ -75,8 +76,8 @@ export const beginFollowerSql = statement(
 )
 
 /**
- * $2: name, $3: the time. Lets a follower work by the clock now, that organizations have on demand. It begins at the end of the log, because
- * no change before concerns it.
+ * $2: name, $3: the time. Lets a scheduled follower that organizations have on demand work now. It begins at the end of
+ * the log, because earlier changes do not concern it.
  */
 export const wakeFollowerSql = statement(
   'wake_follower',
@@ -85,7 +86,7 @@ export const wakeFollowerSql = statement(
    on conflict (organization_id, name, id) do update set wake_at = excluded.wake_at`,
 )
 
-/** $2: name. How far a follower is. `is_begun` is false for one that the organization has not asked for. */
+/** $2: name. The position of a follower. `is_begun` is false if the organization has not requested the follower. */
 export const readPositionSql = statement(
   'read_follower_position',
   `select h.sequence as head, f.sequence, f.name is not null and not f.paused as is_begun
@@ -93,7 +94,10 @@ export const readPositionSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: names. Adds the rows of followers that organizations have on demand, so that they can be locked. They do not begin to work. */
+/**
+ * $2: names. Adds the rows of followers that organizations have on demand, so that the rows can be locked. The
+ * followers stay paused.
+ */
 export const insertPausedFollowersSql = statement(
   'insert_paused_followers',
   `insert into followers (organization_id, name, paused) select h.organization_id, n.name, true
@@ -102,8 +106,8 @@ export const insertPausedFollowersSql = statement(
 )
 
 /**
- * $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds, $6: the time. Returns no row if another process was faster.
- * If this process dies, `wake_at` lets another one look for work that has begun, even without news.
+ * $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds, $6: the time. Returns no row if another process
+ * was faster. If this process dies, `wake_at` makes another process look for the started work, even without news.
  */
 export const claimFollowerSql = statement(
   'claim_follower',
@@ -120,9 +124,10 @@ export const claimFollowerSql = statement(
 )
 
 /**
- * $2: name, $3: id, $4: the position that was found, $5: whether it was time to wake up, $6: the new position, $7: not before, $8: time to wake
- * up at without news, $9: the time. Advances a follower that has nothing to do for the changes in between. Returns no row if it has moved, woken up or
- * begun to work since, or its row is locked: an erasure that locks it delays no other organization of the transaction.
+ * $2: name, $3: id, $4: the position that was found, $5: whether it was due to wake up, $6: the new position, $7: not
+ * before, $8: time to wake up at without news, $9: the time. Advances a follower without work in the changes between.
+ * Returns no row if it has moved, woken up or begun to work since, or if its row is locked, so that an erasure that
+ * locks it delays no other organization of the transaction.
  */
 export const passOverSql = statement(
   'pass_over',
@@ -140,13 +145,19 @@ export const passOverSql = statement(
 
 const ownedRow = 'organization_id = $1 and name = $2 and id = $3 and owner = $4'
 
-/** $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds. Returns no row if another process has taken over. */
+/**
+ * $2: name, $3: id, $4: owner, $5: length of the lease in milliseconds. Returns no row if another process has taken
+ * over.
+ */
 export const renewLeaseSql = statement(
   'renew_lease',
   `update followers set leased_until = now() + $5::integer * interval '1 millisecond' where ${ownedRow} returning id`,
 )
 
-/** $2: name, $3: id, $4: owner. Locks the row to the end of the transaction. Returns no row if another process has taken over. */
+/**
+ * $2: name, $3: id, $4: owner. Locks the row until the end of the transaction. Returns no row if another process has
+ * taken over.
+ */
 export const holdLeaseSql = statement('hold_lease', `select id from followers where ${ownedRow} for update`)
 
 /** $2: name, $3: id, $4: owner, $5: position. Returns no row if another process has taken over. */
@@ -156,8 +167,8 @@ export const advanceFollowerSql = statement(
 )
 
 /**
- * $2: name, $3: id, $4: owner, $5: position, $6: not before, $7: time to wake up at without news. A request may have set `wake_at`
- * since the claim.
+ * $2: name, $3: id, $4: owner, $5: position, $6: not before, $7: time to wake up at without news. A request may have
+ * set `wake_at` since the claim.
  */
 export const releaseFollowerSql = statement(
   'release_follower',
@@ -185,8 +196,8 @@ export const listFailingFollowersSql = statement(
 )
 
 /**
- * $1: names that every organization has, $2: names with rows of their own. The followers that are behind, with the age in seconds of the
- * oldest change that they have not seen.
+ * $1: names that every organization has, $2: names with rows on demand. The followers with a lag, and the age in
+ * seconds of the oldest change that each has not processed.
  */
 export const readLagSql = statement(
   'read_follower_lag',

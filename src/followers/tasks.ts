@@ -15,11 +15,11 @@ import {
   renewLeaseSql,
 } from './sql.ts'
 
-/** A follower that has something to do in an organization. If its row is missing, it has never worked there. */
+/** A follower with work in an organization. If its row is missing, it has never worked there. */
 export type Found = News & { name: string; missing: boolean }
 
 export type TaskOptions = {
-  /** Receives each failure of a follower with its name and organization, and each failed statement about a task. */
+  /** Receives each failure of a follower with its name and organization, and each failed statement of a task. */
   report(error: unknown, failure?: { follower: string; organization_id: number; id: number; failures: number }): void
   nowMs: () => number
   leaseMs: number
@@ -31,14 +31,14 @@ export type TaskOptions = {
 
 type Claim = { sequence: number; failures: number; head: number }
 
-/** Followers use at most two connections of a process, so that they delay no requests. */
+/** The followers of a process use at most this many connections, so that they delay no requests. */
 const maxConnections = 2
 const firstBackoffMs = 1_000
 const maxBackoffMs = 300_000
 
-/** How many tasks of a follower wait for one that runs to end. */
+/** The maximum number of tasks of a follower that wait for a running task to end. */
 const maxQueued = 100
-/** With so many left to start, the next search may begin. */
+/** With this many waiting tasks or fewer, the next search may begin. */
 const fewQueued = maxQueued / 2
 
 /** The database with the connections that the followers of an organization may use. */
@@ -52,14 +52,14 @@ function limitConnections(db: Database, connections: FairPool, organization_id: 
   }
 }
 
-/** A time as a value of a statement. */
+/** A time in the form of a statement's value. */
 export const timeOf = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString())
 
 /** Identifies a follower of an organization. */
 export const keyOf = ({ name, organization_id, id }: Pick<Found, 'name' | 'organization_id' | 'id'>) =>
   `${name} ${organization_id} ${id}`
 
-/** The tasks that run in this process, each under a lease, and those that start when one of these ends. */
+/** The running tasks of this process, each under a lease, and the tasks that wait for one of them to end. */
 export class Tasks {
   readonly #db: Database
   readonly #connections = new FairPool({ max: maxConnections })
@@ -67,7 +67,7 @@ export class Tasks {
   readonly #options: TaskOptions
   readonly #owner = randomUUID()
   readonly #running: Map<string, FairPool>
-  /** The tasks that run or wait, by key. */
+  /** The running and waiting tasks, by key. */
   readonly #tasks = new Map<string, { done: Promise<void>; ending: AbortController }>()
   #isStopping = false
 
@@ -82,18 +82,21 @@ export class Tasks {
     return this.#tasks.size
   }
 
-  /** How many more tasks of this follower may be added. */
+  /** The number of tasks of this follower that can still be added. */
   countFree({ name, maxConcurrent }: Follower): number {
     const { held, waiting } = this.#running.get(name)!
     return maxConcurrent - held + maxQueued - waiting
   }
 
-  /** Whether few tasks of this follower are left to start. */
+  /** Whether few tasks of this follower are waiting. */
   hasFewLeft({ name }: Pick<Follower, 'name'>): boolean {
     return this.#running.get(name)!.waiting <= fewQueued
   }
 
-  /** Starts a task, or lets it wait until one of its follower ends, unless it is there already, or the process stops. */
+  /**
+   * Starts a task, or queues it until another task of its follower ends. Does nothing if the task exists already or the
+   * process stops.
+   */
   add(found: Found): void {
     const { organization_id, name } = found
     const key = keyOf(found)
@@ -102,7 +105,7 @@ export class Tasks {
     const ending = new AbortController()
     const done = running
       .run(organization_id, ending.signal, () => this.#run(found, ending))
-      // A task that is stopped while it waits.
+      // The task was stopped while it waited.
       .catch(() => {})
       .finally(() => {
         this.#tasks.delete(key)
@@ -111,12 +114,12 @@ export class Tasks {
     this.#tasks.set(key, { done, ending })
   }
 
-  /** Waits until no task runs or waits. */
+  /** Waits until no task is running or waiting. */
   async idle(): Promise<void> {
     while (this.#tasks.size > 0) await Promise.all([...this.#tasks.values()].map(({ done }) => done))
   }
 
-  /** Asks the tasks that run to end soon. No other task starts. */
+  /** Requests that the running tasks end soon. No other task starts. */
   stop(): void {
     this.#isStopping = true
     for (const { ending } of this.#tasks.values()) ending.abort()
@@ -143,7 +146,7 @@ export class Tasks {
         await db.query(releaseFollowerSql, [...row, progress.sequence, ...times])
         if (!this.#isStopping) this.#options.onEnd(organization_id)
       } catch (error) {
-        // Another process works on after the last stored position. So does the next start, if this process stops.
+        // Another process, or the next start, continues after the last stored position.
         if (this.#isStopping) await db.query(releaseFollowerSql, [...row, claim.sequence, null, timeOf(nowMs())])
         else if (!(error instanceof LeaseLost)) await this.#recordFailure(error, found, claim)
       } finally {
@@ -183,15 +186,15 @@ export class Tasks {
   }
 }
 
-/** Another process works for the follower, because this one did not renew its lease in time. */
+/** Another process has taken over the follower, because this one did not renew its lease in time. */
 export class LeaseLost extends Error {}
 
-/** The key of the row of a follower, and who works for it. */
+/** The key of a follower's row, and the owner of its lease. */
 type LeaseRow = [organization_id: number, name: string, id: number, owner: string]
 
 type Lease = { isHeld(): boolean; end(): void }
 
-/** Renews a lease until its end. Aborts the work if that fails, before another process can take over. */
+/** Renews a lease until its end. If that fails, aborts the work before another process can take over. */
 function keepLease(db: Database, row: LeaseRow, lengthMs: number, sentMs: number, ending: AbortController): Lease {
   let validUntilMs = sentMs + lengthMs
   let isOver = false

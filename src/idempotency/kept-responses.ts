@@ -14,18 +14,21 @@ import {
 
 const retentionMs = 24 * 60 * 60 * 1_000
 
-/** The time before which the keys have expired. */
+/** The time before which keys have expired. */
 export const expiredBefore = (nowMs = Date.now()): string => new Date(nowMs - retentionMs).toISOString()
 
-/** The key of a write. `batch_id` is the key of the batch that it is part of. */
+/** The key of a write. `batch_id` is the key of its batch. */
 export type WriteKey = RequestKey & { batch_id?: string }
 
-/** A stored response with its key. An expired one is not repeated. */
+/** A stored response with its key. An expired response is not replayed. */
 export type StoredKey = RequestKey & StoredResponse & { expired: boolean }
 
 export type StoredKeys = ReadonlyMap<string, StoredKey>
 
-/** Reads what is stored under the keys and those of their batches. The transaction has locked the head, so no other one of kith stores a response meanwhile. */
+/**
+ * Reads the responses stored under the keys and under those of their batches. The transaction has locked the head, so
+ * no other transaction of kith stores a response meanwhile.
+ */
 export async function readKeys({ tx, organization_id }: Within, keys: readonly WriteKey[]): Promise<StoredKeys> {
   if (keys.length === 0) return noKeys
   const ids = new Set(keys.flatMap(({ id, batch_id }) => (batch_id === undefined ? id : [id, batch_id])))
@@ -35,7 +38,10 @@ export async function readKeys({ tx, organization_id }: Within, keys: readonly W
 
 const noKeys: StoredKeys = new Map()
 
-/** The response of the first request with the key, or the refusal of another request with it. Undefined if the key is free. */
+/**
+ * The response of the first request with the key, or the refusal because another request has it. Undefined if the key
+ * is free.
+ */
 export function answerOf(
   { id, request_sha256, batch_id }: WriteKey,
   keys: StoredKeys,

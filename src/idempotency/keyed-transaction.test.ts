@@ -103,7 +103,7 @@ describe('work with an Idempotency-Key', () => {
     }
     await Promise.all([run(1, work(1, 2)), run(2, work(2, 1))])
     expect([await counters(), await keys()]).toEqual([[2, 2], 2])
-    // On a busy machine, a restarted run may take its first row before the other run has it, and deadlock again.
+    // On a busy machine, a restarted run may lock its first row before the other run does, and deadlock again.
     expect(runs).toBeGreaterThan(2)
   })
 

@@ -11,29 +11,35 @@ import { Fault, refuse } from '../values/errors.ts'
 import { expiredBefore, otherRequestRefusal } from './kept-responses.ts'
 import { claimKeySql, readKeySql, storeResponseSql } from './sql.ts'
 
-/** A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the request's content. */
+/**
+ * A request with a key. `id` is the digest of caller, method, path and key. `request_sha256` is the digest of the
+ * request's content.
+ */
 export type KeyedRequest = { id: Buffer; request_sha256: Buffer }
 
 /**
- * The maximum number of concurrent transactions with a key per organization. Each holds a connection, on which it may wait for a
- * locked row, and the organization's other writes need connections too. A higher limit would gain nothing, because all of them
- * wait for the head row of the organization.
+ * The maximum number of concurrent transactions with a key per organization. Each holds a connection, on which it may
+ * wait for a locked row, and the organization's other writes need connections too. A higher limit would gain nothing,
+ * because all of them wait for the head row of the organization.
  */
 export const maxConcurrentKeyedWrites = 3
 const keyedWrites = perDatabase(() => new FairPool({ share: maxConcurrentKeyedWrites }))
 
 /** If the request that holds the key has not committed after this time, the response is 409 (still running). */
 const claimTimeoutMs = 50
-/** The claim alone has that limit. Citus propagates the command to the workers, where the locks are, but not set_config() in a SELECT. */
+/**
+ * Only the claim has this limit. Citus propagates this command to the workers, where the locks are, but not a
+ * set_config() in a SELECT.
+ */
 const waitForLocksSql = statement('', 'set local lock_timeout = 0')
 const beginWorkSql = statement('', 'savepoint work')
 const undoWorkSql = statement('', 'rollback to savepoint work')
 
 /**
- * Runs `work` once per key, in a transaction that claims the key before and keeps the response after it. `work` receives a database whose
- * statements all belong to the transaction. What a refused request has stored is undone, and its refusal kept. An error of `work` rolls
- * back everything, including the key. A key with a stored response returns that response, with `replayed`. Throws a Fault: 409 while the
- * key's first request is running, 422 if the first request differed.
+ * Runs `work` once per key. One transaction claims the key, runs `work` and stores the response. It includes all
+ * statements of the database that `work` receives. A refusal undoes the changes of `work` and is stored. An error of
+ * `work` rolls back everything, including the key. A key with a stored response returns that response, with `replayed`.
+ * Throws a Fault: 409 while the key's first request is running, 422 if the first request differed.
  */
 export async function keyedTransaction(
   context: Context,
@@ -61,7 +67,10 @@ export async function keyedTransaction(
   return result
 }
 
-/** Runs the work on a database whose transactions are all `tx`. The first statement that fails fails the transaction. */
+/**
+ * Runs the work on a database whose transactions are all `tx`. The first statement that fails makes the transaction
+ * fail.
+ */
 async function workWithin(
   { db, organization_id }: Context,
   tx: Transaction,
@@ -85,7 +94,7 @@ async function workWithin(
     transaction: part => part({ query, append, commit: nothing, rollback: nothing }),
   }
   const response = await work(contextOf(within, organization_id)).catch(error => {
-    // Work that runs again in the failed transaction fails for that reason.
+    // A retry of work within the failed transaction fails because of the first failure.
     throw error instanceof Fault && !isConflict(failure) ? error : (failure ?? error)
   })
   if (isConflict(failure) || (failure && response.status < 400)) throw failure
@@ -103,7 +112,7 @@ async function claim(
   for (;;) {
     const claimed = await tx.query(claimKeySql, claiming).catch(failIfRunning)
     if (claimed.length > 0) return undefined
-    // A separate statement is needed: the snapshot of the claim does not include the row for which it waited.
+    // A separate statement is needed, because the snapshot of the claim does not include the row for which it waited.
     const [stored] = await tx.query<StoredKey>(readKeySql, [organization_id, id]).catch(failIfRunning)
     if (!stored) continue
     const { request_sha256: first, status, headers, body } = stored

@@ -2,8 +2,8 @@ import { copyInto } from '../db/copy.ts'
 import { statement } from '../db/db.ts'
 
 /**
- * $2: id, $3: the request's digest, $4: the time, $5: the time before which keys have expired. Returns a row if the key was free. Waits for
- * a transaction that is claiming it.
+ * $2: id, $3: the request's digest, $4: the time, $5: the time before which keys have expired. Returns a row if the key
+ * was free. Waits for a transaction that is claiming it.
  */
 export const claimKeySql = statement(
   'claim_key',
@@ -15,8 +15,8 @@ export const claimKeySql = statement(
 )
 
 /**
- * $2: id. The lock turns the transaction into a writing one, so its COMMIT waits for a synchronous standby, which may not have the first
- * response yet.
+ * $2: id. The lock makes the transaction a writing one. So its COMMIT waits for a synchronous standby, which may not
+ * have the first response yet.
  */
 export const readKeySql = statement(
   'read_key',
@@ -29,7 +29,7 @@ export const storeResponseSql = statement(
   'update idempotency_keys set status = $3, headers = $4, body = $5 where organization_id = $1 and id = $2',
 )
 
-/** $2: ids in hexadecimal, $3: the time before which keys have expired. Returns what is stored under the keys. */
+/** $2: ids in hexadecimal, $3: the time before which keys have expired. Returns the rows of the keys. */
 export const readKeysSql = statement(
   'read_keys',
   `select encode(id, 'hex') as id, encode(request_sha256, 'hex') as request_sha256, at < $3 as expired, status, headers, body
@@ -43,12 +43,12 @@ export const forgetExpiredKeysSql = statement(
    where organization_id = $1 and at < $3 and id = any(select decode(v, 'hex') from unnest($2::text[]) v)`,
 )
 
-/** Appends responses to keys that are free. Fails if one is stored already. */
+/** Appends responses to free keys. Fails if a key already has one. */
 export const insertKeys = copyInto('insert_keys', 'idempotency_keys', [
   ...['organization_id', 'id', 'request_sha256', 'at', 'status', 'headers', 'body'],
 ])
 
-/** $1: the time before which keys have expired. The organizations that have any, found in the index of each. */
+/** $1: the time before which keys have expired. The organizations with expired keys, found in the index of each. */
 export const listOrganizationsWithExpiredKeysSql = statement(
   'list_organizations_with_expired_keys',
   `select h.organization_id from change_heads h

@@ -39,7 +39,7 @@ const duplicate = Type.Object({
 
 const reasons = (description: string) => Type.Array(Type.Object({ by: sharedKey, value: text() }), { description })
 
-/** A group of people who may be one. */
+/** A group of people who may be the same person. */
 const duplicateGroup = Type.Object(
   {
     people: Type.Array(duplicate, { description: 'The first 100 people, in order of their `id`: the oldest first.' }),
@@ -90,7 +90,7 @@ const examplePeople = ['ada', 'newsletter-77'].map((external_id, index) => ({
 }))
 const exampleReasons = { score: 0.95, why: [{ by: 'email', value: 'ada@example.com' }] }
 
-/** The people who may be the same as one. */
+/** The response with the possible duplicates of one person. */
 export const duplicatesOf = Type.Object(
   { items: Type.Array(duplicateOf) },
   { title: 'DuplicatesOf', examples: [{ items: [{ person: examplePeople[1], ...exampleReasons }] }] },

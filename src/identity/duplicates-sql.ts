@@ -26,13 +26,13 @@ const own = (key: SharedKey) =>
      where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} is not null and e.${columns[key]} > $2
      order by e.${columns[key]} limit $3`
 
-/** The people to whom the email or phone of someone else leads by a merge. */
+/** The people to whom a merge leads the email or phone of a merged person. */
 const merged = (key: 'email' | 'mobile') =>
   `select m.${columns[key]}${earlierColumns(key).join('')} from ${peopleByMerge(`m.${columns[key]} > $2`)}
        and m.${columns[key]} is distinct from e.${columns[key]}
      order by m.${columns[key]} limit $3`
 
-/** The people e with the key k, their own or by a merge: `all`, and the `first` of those who are not in `o.ids`. */
+/** The people e with the key k, as their own or by a merge: `all` of them, and the `first` that are not in `o.ids`. */
 const peopleOf = (key: SharedKey) => {
   const isListed = 'and e.id <> all(o.ids)'
   const own = `select e.* from entities e where e.organization_id = $1 and e.stack_id = 0 and e.${columns[key]} = k.key`
@@ -47,19 +47,20 @@ const peopleOf = (key: SharedKey) => {
   }
 }
 
-/** What a group shows of a person e. */
+/** The members of a person e that a group shows. */
 const shownPerson = `jsonb_build_object('id', e.id, 'external_id', e.external_id, 'first_name', e.first_name,
          'last_name', e.last_name, 'email', e.email, 'mobile_prefix', e.mobile_prefix, 'mobile_number', e.mobile_number,
          'date_of_birth', e.date_of_birth, 'created_at', ${timeText('e.created_at')}, 'updated_at', ${timeText('e.updated_at')})`
 
-/** What the people of a group share: the key k by which they were found, and what all have as their own. */
+/** The keys that the people of a group share: the key k that found them, and those that all have as their own. */
 const shared = (key: SharedKey) =>
   sharedKeys.map(each => `${each === key ? 'k.key' : sharedBy(columns[each])} as ${each}`).join(', ')
 
 /**
- * $2: key to begin after, $3: limit of index entries, $4: limit of groups, $5: kinds of keys that were searched before. Reads one range of the
- * index, which is in the order of the keys. Returns the keys that are there more than once and whose people do not all share an earlier
- * key, how many entries it read, the last key, and the one before it: if the limit was reached, entries of the last key may be missing.
+ * $2: key to begin after, $3: limit of index entries, $4: limit of groups, $5: kinds of keys that were searched before.
+ * Reads one range of the index, which is in the order of the keys. Returns the keys that occur more than once and whose
+ * people do not all share an earlier key, the number of entries read, the last key, and the one before it. If the limit
+ * was reached, entries of the last key may be missing.
  */
 const scan = (key: SharedKey) =>
   `with scanned as materialized (
@@ -73,7 +74,7 @@ const scan = (key: SharedKey) =>
      (select d.key from distinct_keys d order by d.key desc offset 1 limit 1) as before_last,
      array(select d.key from distinct_keys d where d.is_shared order by d.key limit $4) as keys`
 
-/** The set-asides a of the people of a group. Without any in the organization, the group is not read for them. */
+/** The set-asides of the people of a group. If the organization has none, the statement does not read the group. */
 const setAsidesIn = (key: SharedKey) =>
   `(select e.id, s.set_aside_id from (${peopleOf(key).all}) e cross join lateral ${setAsidesOf('e.id')} s
            where (select true from set_aside_people s where s.organization_id = $1 limit 1))`
@@ -84,8 +85,8 @@ const setAsideInGroup = (key: SharedKey) =>
          group by a.id having count(distinct b.id) = (select count(*) - 1 from (${peopleOf(key).all}) e)`
 
 /**
- * $2: keys, $3: limit of people. Returns each group in order of $2 without the people who are set aside from all others of it: its size, what
- * all of its people share, and the first of them.
+ * $2: keys, $3: limit of people. Returns each group in order of $2 without the people who are set aside from all others
+ * of it: its size, the keys that all of its people share, and the first of its people.
  */
 const groups = (key: SharedKey) =>
   `select g.size, g.email, g.mobile, g.name, p.people
@@ -100,7 +101,7 @@ const groups = (key: SharedKey) =>
      ) p
    order by k.position`
 
-/** The people who have the key $2 of a person, their own or by a merge, and what they share. */
+/** The other people who have a key of the person $2, as their own or by a merge, and that key. */
 const withKeyOf = (key: SharedKey) => {
   const byMerge = `select m.${columns[key]} from merges m
          where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null and m.${columns[key]} is not null`
@@ -111,7 +112,10 @@ const withKeyOf = (key: SharedKey) => {
        ) f`
 }
 
-/** $2: a person, $3: limit of people for each key. The people who may be the same as this one and are not set aside from it, with the reasons. */
+/**
+ * $2: a person, $3: limit of people for each key. The people who may be the same as this one and are not set aside from
+ * it, with the shared keys.
+ */
 export const readDuplicatesOfSql = statement(
   'read_duplicates_of',
   `select e.person, f.why from (

@@ -12,7 +12,7 @@ const path = '/v1/people/duplicates'
 
 type Body = { by?: string[]; size?: number }
 
-/** Reads all pages. Each group as the names of its people and what they share. */
+/** Reads all pages. Returns the people's names and the kinds of shared keys of each group. */
 async function readAll({ send }: Organization, body: Body = {}) {
   const groups: DuplicateGroup[] = []
   for (let cursor: string | null | undefined; cursor !== null; ) {
@@ -83,7 +83,7 @@ describe('duplicates', () => {
     expect(named(groups)).toEqual([['a1 a2', 'email mobile name']])
     expect(groups[0]!.score).toBe(0.9985)
     expect(named(await readAll(organization, { by: ['name'] }))).toEqual([['a1 a2', 'email mobile name']])
-    // A third person shares the phone number only, so that group is another one.
+    // A third person shares only the phone number and forms another group.
     await organization.send('POST', '/v1/people', { external_id: 'a3', ...mobile })
     expect(named(await readAll(organization))).toEqual([
       ['a1 a2', 'email mobile name'],

@@ -15,23 +15,27 @@ import { addressOf, findPeople } from './identity-write.ts'
 import { maxPeoplePerGroup } from './set-aside-schema.ts'
 
 /**
- * The first statement of a page reads so many entries of an index for each group of the page, and each further one three times as many as the
- * one before, up to the maximum. With many duplicates a page then reads few entries again, and without any, it needs few statements.
+ * The first statement of a page reads this many index entries for each group of the page. Each further statement reads
+ * three times as many as the one before, up to the maximum. So a page with many duplicates reads few entries twice, and
+ * a page without any needs few statements.
  */
 const firstEntriesPerGroup = 10
 const maxEntries = 50_000
-/** A page ends with the scan after which it has taken this long. */
+/** A page ends with the scan that reaches this time. */
 const pageMs = 500
 /** A page ends with the group that reaches this number of people. */
 const maxPeoplePerPage = 1_000
 
-/** How likely two people are one who share this alone. */
+/** The probability that two people who share only this are one person. */
 const scores: Record<SharedKey, number> = { email: 0.95, mobile: 0.9, name: 0.7 }
 
 /** A position in the search: after this key, in the order of the index of `by`. */
 type Position = { by: SharedKey; after: string }
 
-/** Answers with a page of groups of people who share an email, a phone number, or name and date of birth. Throws a Fault of 400. */
+/**
+ * Answers with a page of groups of people who share an email, a phone number, or name and date of birth. Throws a Fault
+ * of 400.
+ */
 export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<HandlerResult> {
   const { by = sharedKeys, cursor, size = defaultSize } = call.body
   const searched = sharedKeys.filter(key => by.includes(key))
@@ -45,7 +49,7 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
     const earlier = searched.slice(0, searched.indexOf(position.by))
     const range = await scanRange(call, position, earlier, { entries, groups: size - items.length })
     for (const group of await readRange(call, position.by, range.keys)) {
-      // Those who are left after others were set aside may share an earlier key, under which they were found.
+      // The people left after set-asides may share an earlier key. The search by that key has found them already.
       if (group.why.some(({ by }) => earlier.includes(by))) continue
       items.push(group)
       call.shown.addAll(peopleStackId, group.people)
@@ -58,7 +62,10 @@ export async function answerDuplicates(call: Call<DuplicatesBody>): Promise<Hand
   return { status: 200, data: { items, has_more: next_cursor !== null, next_cursor } }
 }
 
-/** Answers with the people who may be the same as the one of the path, the likeliest first. Throws a Fault of 404. */
+/**
+ * Answers with the people who may be the same as the person of the path, in descending order of probability. Throws a
+ * Fault of 404.
+ */
 export async function answerDuplicatesOf(call: Call<DuplicatesOfQuery>): Promise<HandlerResult> {
   const { context, signal, body } = call
   const { organization_id, db } = context
@@ -92,7 +99,10 @@ function startAfter(by: SharedKey, searched: readonly SharedKey[]): Position | u
 type KeyRange = { keys: string[]; after: string; isEnd: boolean }
 type ScanRow = Record<'last' | 'before_last', string | null> & { scanned: number; keys: string[] }
 
-/** Finds the next shared keys within a number of entries, up to a number of groups. People who all share an earlier key are found before. */
+/**
+ * Finds the next shared keys within a number of entries, up to a number of groups. The search by an earlier key finds
+ * the people who all share that key.
+ */
 async function scanRange(
   { context: { db }, caller, signal }: Call<DuplicatesBody>,
   { by, after }: Position,
@@ -112,7 +122,7 @@ async function scanRange(
 
 type GroupRow = Record<SharedKey, string | null> & { size: number; people: DuplicateGroup['people'] | null }
 
-/** Reads the groups of these keys. Leaves out a group of which meanwhile only one person is left. */
+/** Reads the groups of these keys. Leaves out a group that has only one person left since the scan. */
 async function readRange(
   { context: { db }, caller, signal }: Call<DuplicatesBody>,
   by: SharedKey,
@@ -130,11 +140,11 @@ async function readRange(
     })
 }
 
-/** The probability that not all of the shared keys are shared by chance, with four decimals. */
+/** The probability that at least one of the shared keys is not shared by chance, with four decimals. */
 export const scoreOf = (shared: readonly SharedKey[]): number =>
   Number((1 - shared.reduce((doubt, key) => doubt * (1 - scores[key]), 1)).toFixed(4))
 
-/** The cursor contains a key of people, so it travels in bodies only. */
+/** The cursor contains a key of people, so only bodies carry it, never a URL. */
 const printCursor = ({ by, after }: Position) => Buffer.from(JSON.stringify([by, after])).toString('base64url')
 
 function parseCursor(cursor: string, searched: readonly SharedKey[]): Position {

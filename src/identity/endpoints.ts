@@ -30,7 +30,7 @@ import {
 } from './set-aside-schema.ts'
 import { unmergePeople } from './unmerge-people.ts'
 
-/** The endpoint that finds people by what they are recognized by. `person` is the schema of a read. */
+/** The endpoint that finds people by email, phone or external identifier. `person` is the schema of a read. */
 export function lookupEndpoints({ limits }: Pick<Config, 'limits'>, person: EntityKind['answer']): Route[] {
   return [
     {
@@ -51,7 +51,7 @@ export function lookupEndpoints({ limits }: Pick<Config, 'limits'>, person: Enti
   ]
 }
 
-/** The endpoints that make two people one, and two again. `person` is the schema of a read. */
+/** The endpoints that merge two people and undo a merge. `person` is the schema of a read. */
 export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSchema): Route[] {
   const shared = {
     method: 'POST',
@@ -96,7 +96,7 @@ export function mergeEndpoints({ limits }: Pick<Config, 'limits'>, person: TSche
   ])
 }
 
-/** The search for people who may be one, and what it leaves out. */
+/** The endpoints of the search for duplicates and of set-asides. */
 export function duplicatesEndpoints({ limits }: Pick<Config, 'limits'>): Route[] {
   const search: Route = {
     method: 'POST',

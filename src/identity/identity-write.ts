@@ -22,13 +22,13 @@ import type { Answering, GivenAt } from './merge-answers.ts'
 import type { MergeBody } from './merge-schema.ts'
 import { findPeopleSql, readAnswerVersionsSql } from './merge-sql.ts'
 
-/** A request goes on with many links for this time, and is answered before its deadline. */
+/** A request moves links for at most this time, so that it is answered before its deadline. */
 const maxMs = 5_000
 
 /**
- * Runs a merge or an unmerge in one transaction, which holds the lock of the head. Many links of others follow in further transactions, so that
- * other writes go on. A dry run does the first transaction and rolls back. Responds with the members of `work`, whose `entities` are JSON
- * texts, and the ETag of the survivor.
+ * Runs a merge or an unmerge in one transaction, which holds the lock of the head. If many links lead to the person,
+ * further transactions move the rest, so that other writes go on. A dry run rolls back the first transaction. Responds
+ * with the members of `work`, whose `entities` are JSON texts, and the ETag of the survivor.
  */
 export async function runIdentityWrite(
   call: Call<MergeBody>,
@@ -50,7 +50,7 @@ export async function runIdentityWrite(
     const { entities, survivor_id, version, merge_id, ...members } = result
     call.shown.addAll(peopleStackId, [survivor_id, members.merged.id])
     if (!dry_run && !members.completed) {
-      // The merge is stored. Whatever ends a set, the background task goes on.
+      // The merge is stored. If a further set of links fails, the background task continues.
       members.completed = await continueLeading(context, merge_id, { endMs, signal }).catch(() => false)
     }
     const json = JSON.stringify({ dry_run, merge_id: dry_run ? null : merge_id, ...members })
@@ -67,12 +67,12 @@ export async function runIdentityWrite(
   }
 }
 
-/** Memory for two large people: up to 512 KiB of attributes each, and what changed of them. */
+/** Memory for two large people: up to 512 KiB of attributes each, and their changes. */
 const reservedBytes = 3 * 1_048_576
 
 /**
- * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence` the number
- * of the last change, and `moved` are the people whose links now lead to another one.
+ * The result of a merge or unmerge. `entities` are JSON texts of people, `version` is that of the survivor, `sequence`
+ * the number of the last change, and `moved` are the people whose links now lead to another one.
  */
 export type IdentityResult = {
   sequence: number
@@ -85,7 +85,7 @@ export type IdentityResult = {
   version: number
 }
 
-/** What a request asks for: the person of the path, and the one that the body names at `path`. */
+/** A merge or unmerge as requested: the person of the path, and the one that the body names at `path`. */
 export type Asked = { survivor: Address; from: Address; path: string; author: Author; call: Call<MergeBody> }
 
 /** A person with all of its links. */
@@ -100,13 +100,13 @@ function fromOf({ from, from_id }: MergeBody): Pick<Asked, 'from' | 'path'> {
     : { from: { external_id: from }, path: '/from' }
 }
 
-/** The person whom the path of a request names. */
+/** The person in the path of a request. */
 export function addressOf({ params }: Pick<Call<unknown>, 'params'>): Address {
   const { by, identifier } = personOf(params)
   return { [by]: identifier } as Address
 }
 
-/** Finds whom addresses lead to, in their order; undefined for nobody. */
+/** Finds the people that addresses lead to, in their order. The element of an address without a person is undefined. */
 export async function findPeople(
   { db, organization_id }: Reading,
   addresses: readonly Address[],
@@ -134,7 +134,10 @@ export async function readPeople(
   return ids.map(id => ({ row: rows.find(found => found.id === id)!, links: links.get(id) ?? new Map() }))
 }
 
-/** Stores changes of people in rounds, because in one a name cannot go from one person to another. Returns the number of the last one. */
+/**
+ * Stores changes of people in rounds: within a round, a name cannot pass from one person to another. Returns the
+ * number of the last change.
+ */
 export async function storeRounds(
   { tx, definitions, at }: Locked,
   author: Author,
@@ -162,7 +165,7 @@ export function checkVersion(row: EntityRow, { preferences: { if_match } }: Call
   )
 }
 
-/** Reads where the log has the answers that people have, own ones or those of others. Issues no statement for none. */
+/** Reads the version and number at which each answer of people was given. Sends no statement without answers. */
 export async function readGivenAt({ tx, organization_id }: Within, people: readonly Answering[]): Promise<GivenAt> {
   const asked = people.flatMap(({ id, answers }) =>
     Object.entries(answers).map(([key, { person_id = id }]) => ({ person_id, key, ...questionOf(key) })),

@@ -24,7 +24,7 @@ const unmerge = (into: string, from: string) => shop.send('POST', `/v1/people/${
 const lookUp = async (key: Body) =>
   (await shop.ok('POST', '/v1/people/lookup', key)).items.map(({ id }: { id: string }) => id)
 
-/** What a read shows, without what every write changes. */
+/** The values that a read shows, except for those that every write changes. */
 const valuesOf = ({ version, updated_at, ...values }: Body) => values
 
 describe('a merge with `keep`', () => {
@@ -201,7 +201,7 @@ describe('a merge that keeps the name of the other', () => {
     const atMerge = encodeURIComponent(items[0].at)
     expect((await get(`ada?at=${encodeURIComponent(ada.updated_at)}`)).id).toBe(ada.id)
     expect((await get(`shopper?at=${atMerge}`)).id).toBe(ada.id)
-    // The alias is a name of the survivor, not of the merged person.
+    // The alias names the survivor, not the merged person.
     expect((await unmerge('shopper', 'ada')).status).toBe(404)
     expect((await unmerge('ada', 'shopper')).status).toBe(200)
     expect([(await get('ada')).id, (await get('shopper')).id]).toEqual([ada.id, shopper.id])
@@ -251,7 +251,7 @@ describe('a merge that keeps the name of the other', () => {
     const shopper = await create('shopper')
     await merge('ada', 'shopper', { keep: { external_id: 'other' } })
     const { id } = await get('ada')
-    // A deletion ends the aliases, and a restore does not bring them back.
+    // A deletion ends the aliases. A restore does not bring them back.
     await shop.ok('DELETE', '/v1/people/shopper')
     await shop.ok('POST', `/v1/people/internal/${id}/restore`)
     await create('ada')

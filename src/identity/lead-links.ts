@@ -4,15 +4,15 @@ import { changeOrganization, ownAuthor } from '../organizations/change-organizat
 import type { Signal } from '../process/signal.ts'
 import { leadLinksSql, listUnfinishedMergesSql, readMovingSql, storeMovingSql } from './merge-sql.ts'
 
-/** The lists of links that one transaction leads elsewhere. It holds the head for 25 ms. */
+/** The lists of links that one transaction moves. It holds the lock of the head for 25 ms. */
 const listsPerSet = 1_000
 
-/** The people whose links a merge or its undoing leads elsewhere, and the person to whom these have led. */
+/** The people whose links a merge or an unmerge moves, and the person to whom these links led before. */
 export type MovedLinks = { people: readonly string[]; from: string }
 
 /**
- * Leads the first set of links to people elsewhere, in the transaction of the merge or its undoing. Returns whether no other link is left.
- * Otherwise {@link continueLeading} goes on.
+ * Moves the first set of links to people in the transaction of the merge or unmerge. Returns whether all links are
+ * moved. If not, {@link continueLeading} moves the rest.
  */
 export async function leadFirstLinks(within: Within, merge_id: number, moved: MovedLinks): Promise<boolean> {
   const { tx, organization_id } = within
@@ -22,8 +22,8 @@ export async function leadFirstLinks(within: Within, merge_id: number, moved: Mo
 }
 
 /**
- * Leads further sets of links of a merge, each in a transaction, until none is left, the signal aborts or `performance.now()` has reached
- * `endMs`. Returns whether no link is left.
+ * Moves further sets of links of a merge, each in a transaction, until all are moved, the signal aborts, or
+ * `performance.now()` reaches `endMs`. Returns whether all links are moved.
  */
 export async function continueLeading(
   context: Context,
@@ -44,14 +44,14 @@ export async function continueLeading(
   }
 }
 
-/** Goes on with the merges of all organizations that a process or a deadline left unfinished. */
+/** Continues the merges of all organizations that the end of a process or a deadline left unfinished. */
 export async function completeMerges(db: Database, { signal }: { signal?: Signal } = {}): Promise<void> {
   const merges = await db.query<{ organization_id: number; merge_id: number }>(listUnfinishedMergesSql, [])
   for (const { organization_id, merge_id } of merges)
     if (!signal?.aborted) await continueLeading(contextOf(db, organization_id), merge_id, { signal })
 }
 
-/** Returns whether no link is left. */
+/** Moves one set. Returns whether all links are moved. */
 async function leadSet({ tx, organization_id }: Within, { people, from }: MovedLinks): Promise<boolean> {
   const [led] = await tx.query<{ count: number }>(leadLinksSql, [organization_id, people, from, listsPerSet])
   return led!.count < listsPerSet

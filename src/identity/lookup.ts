@@ -15,7 +15,7 @@ import { optionals, Type } from '../values/json-schema.ts'
 import { mobileKey, notANumber } from '../values/phone-numbers.ts'
 import { phoneColumns } from '../values/profile-fields.ts'
 
-/** Body of a look-up: one of email, phone and external identifier. */
+/** Body of a look-up, which names an email, a phone or an external identifier. */
 export function lookupBody({ emailCharacters, profileCharacters }: Limits) {
   const text = (description: string) => Type.String({ maxLength: profileCharacters, description })
   const description = 'Compared in lower case. Dots and plus signs count.'
@@ -74,10 +74,10 @@ function soughtIn({ email, mobile_prefix, mobile_number, external_id }: LookupBo
   return { kind: 'mobile', key }
 }
 
-/** What a page is read in at once. The rows after it are read one by one. */
+/** A page reads rows at once up to this size. The rows after it are read one by one. */
 const maxWholeBytes = 1_048_576
 
-/** The statement reads whole rows. If the page shows only some members, it reads the identifiers. */
+/** The statement reads whole rows. If the page shows only some members, it reads the identifiers alone. */
 async function readByKey(
   { context, signal }: Call<LookupBody>,
   sought: { kind: 'email' | 'mobile'; key: string },
@@ -93,7 +93,7 @@ async function readByKey(
   return { rows: [...rows.filter(row => row !== null), ...ids.slice(rows.length)].join('\n'), definitions }
 }
 
-/** A page of at most one person. */
+/** Answers with a page of at most one person. */
 async function readByName(
   { context, signal }: Call<LookupBody>,
   external_id: string,

@@ -30,7 +30,7 @@ async function importFans() {
   expect(imported.status).toBe(200)
 }
 
-/** How many people refer to a person, and how many have it as a friend. */
+/** The numbers of people who refer to a person and who have it as a friend. */
 async function counts(name: string) {
   const count = async (key: string) => {
     const filter = { [`attribute_values.${key}`]: name }
@@ -60,7 +60,8 @@ it('moves the links of a person with very many, and back', async () => {
   expect(await counts('ada')).toEqual([1_500, many])
   expect(await counts('shopper')).toEqual([3_000, many])
   expect(await friendsOf('fan-7')).toEqual(['shopper', 'bob', 'ada'])
-  // The undone merge is marked as unfinished. The second merge of the same people has already moved its links, so it must end.
+  // The undone merge is marked as unfinished. The second merge of the same people has already moved its links, so it
+  // ends.
   await service.sql(
     'update merges set moving = array[merged_id] where organization_id = $1 and unmerged_sequence is not null',
     [shop.id],
@@ -70,7 +71,7 @@ it('moves the links of a person with very many, and back', async () => {
   expect(await counts('ada')).toEqual([many, many])
 }, 60_000)
 
-/** Merges `shopper` into `ada`, as if the process had ended before the links of others were moved. */
+/** Merges `shopper` into `ada`, as if the process had ended before it moved the links of other people. */
 async function mergeWithoutLinks() {
   const { merged } = (await identify('merge', 'shopper')).body.data
   await service.sql('update merges set moving = $2 where organization_id = $1', [shop.id, [merged.id]])
@@ -83,7 +84,7 @@ async function mergeWithoutLinks() {
 it('is stored, and answered with 202, where a further set fails', async () => {
   for (const name of ['ada', 'bob', 'shopper', 'earlier']) await create(name)
   await importFans()
-  // The last set cannot be stored.
+  // The trigger fails the last set of links.
   await service.sql(
     `create function fail_set() returns trigger language plpgsql as 'begin raise exception ''no''; end'`,
   )

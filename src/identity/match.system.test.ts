@@ -9,7 +9,7 @@ const path = '/v1/people/import?match=external_id,email,mobile'
 const declareCode = ({ send }: Organization) =>
   send('POST', '/v1/schema/attributes', { owner: 'people', key: 'code', type: 'text', indexed: true, unique: true })
 
-/** Lines of several sets. The keys of a line are mostly those of one person of the pool. */
+/** Lines of several sets. Most keys of a line belong to one person of the pool. */
 function linesAmong(pool: number): fc.Arbitrary<object[]> {
   const number = fc.nat({ max: pool - 1 })
   const line = number.chain(own => {

@@ -100,7 +100,7 @@ it('makes nobody contactable unless the later answer of the two to that question
           if (!before) seen.becameContactable += 1
           if (type.mandatory) continue
           if (last.length === 0) expect(type.default_state).toBe(true)
-          // At equal times none was a refusal, and one was a grant that waits for nothing.
+          // The latest answers have the same time: none is a refusal, and one is a confirmed grant.
           else {
             expect(last.every(({ state, pending }) => state || pending)).toBe(true)
             expect(last.some(({ state }) => state)).toBe(true)

@@ -13,16 +13,19 @@ import type { ConsentChange } from '../entities/write/decide/answers.ts'
 import type { ConsentType } from '../organizations/definitions.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
-/** The version and the change of the last answer of a person to a question, by {@link answerKey}, that was not superseded. */
+/**
+ * The version and the change of the last answer of a person to a question, by {@link answerKey}, that was not
+ * superseded.
+ */
 export type GivenAt = (person_id: string, key: string) => { version: number; sequence: number } | undefined
 
-/** The answer as the survivor's row has it: it names the person who gave it. */
+/** The answer in the survivor's row, with the person who gave it. */
 export const givenBy = (person_id: string, answer: StandingAnswer): StandingAnswer => ({ person_id, ...answer })
 
-/** A person by its id, with the answers that it has. */
+/** A person by its id, with its answers. */
 export type Answering = { id: string; answers: Answers }
 
-/** The answers of a person that change if those of another one are added. */
+/** The answers of a person that change when the answers of another person are added. */
 export function addAnswers(own: Answering, other: Answering, givenAt: GivenAt): AnswerChoice[] {
   return Object.entries(other.answers).flatMap(([key, answer]) => {
     const before = own.answers[key]
@@ -35,8 +38,8 @@ export function addAnswers(own: Answering, other: Answering, givenAt: GivenAt): 
 }
 
 /**
- * An answer of a merged person that counts as one of the survivor's, from the version `since` of the survivor on, and until
- * `until`. `version` is that of the person who gave it.
+ * An answer of a merged person that counts as the survivor's, from version `since` of the survivor and until `until`.
+ * `version` is that of the person who gave it.
  */
 export type TakenAnswer = Question & { person_id: string; version: number; since: number; until?: number }
 

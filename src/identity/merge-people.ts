@@ -40,7 +40,8 @@ export async function mergePeople(locked: Locked, asked: Asked): Promise<Identit
   const plan = planMerge(survivor, other, definitions, call.limits.links, givenAt, keep)
   if (plan.faults.length > 0)
     refuse('invalid_parameter', 'The person would have too many links.', { details: plan.faults })
-  // The identifiers of the other lead to the survivor now, so no If-Match for the other may match.
+  // The identifiers of the other lead to the survivor now, so its version rises above the other's: no If-Match may
+  // match.
   const filled = buildFill(survivor, plan.fill, definitions, call.limits, other.row.version)
   if (filled && 'refusal' in filled) throw new Fault(filled.refusal)
   const deletion = buildDeletion(other, definitions)
@@ -49,7 +50,7 @@ export async function mergePeople(locked: Locked, asked: Asked): Promise<Identit
   const ending: PlannedChange = { stack_id: peopleStackId, change: ended, row: other.row }
   const filling = filled ? [{ stack_id: peopleStackId, change: filled.change, row: survivor.row }] : []
   const takesName = filled?.change.columns.external_id !== undefined
-  // The survivor takes the name that the other has until then.
+  // The other gives up its name before the survivor takes it.
   const sequence = await storeRounds(locked, author, takesName ? [[ending], filling] : [[ending, ...filling]])
   const [moved] = await tx.query<{ merges: number[] } & Record<keyof LeadingIdentifiers, string[]>>(
     moveIdentifiersSql,
@@ -69,7 +70,8 @@ export async function mergePeople(locked: Locked, asked: Asked): Promise<Identit
   const versions = [ended.version, filled?.change.version ?? null]
   await tx.query(numberMergeSql, [organization_id, merge_id, ids, versions])
   const [links] = await tx.query<{ count: number }>(countLinksToSql, [organization_id, other.row.id])
-  // A survivor that takes the name of the other goes on to be reached by its own. That alias is no name of the merged person.
+  // If the survivor takes the name of the other, its own former name becomes an alias. That alias never named the
+  // merged person.
   const alias = (takesName ? survivor : other).row.external_id
   const given = { person_id: survivor.row.id, merge_id: takesName ? null : merge_id }
   const added = alias === null ? [] : [{ external_id: alias, ...given }]
@@ -138,7 +140,10 @@ function undoOf(
   }
 }
 
-/** The fields that a merge lets a request choose, beside attribute values. A phone is chosen whole, and consents follow from the answers. */
+/**
+ * The fields that a merge lets a request choose, besides attribute values. A phone is chosen as a whole, and consents
+ * follow from the answers.
+ */
 const choices: readonly string[] = ['external_id', ...profileTexts.filter(name => name !== 'mobile_prefix')]
 
 /** Reads the member `keep` of a merge. Throws a Fault of 400 with the path of each field that cannot be chosen. */
@@ -172,7 +177,7 @@ function refusalOf(name: string, side: Side, known: ReadonlySet<string>, other: 
   return `is no field that a merge can choose. Name one of ${choices.join(', ')}, or \`attribute_values.<key>\` with a declared key or one that either person has`
 }
 
-/** The attribute keys that are declared or that one of the people has. */
+/** The keys of the attributes that are declared, and of those that one of the people has. */
 function attributeKeys(people: readonly CurrentState[], definitions: Definitions): ReadonlySet<string> {
   const declared = definitions.attributes.filter(({ owner_stack_id }) => owner_stack_id === peopleStackId)
   const held = people.flatMap(({ row, links }) => [

@@ -59,7 +59,7 @@ const row = (id: string): fc.Arbitrary<EntityRow> =>
 const person = (id: string): fc.Arbitrary<CurrentState> => fc.record({ row: row(id), links })
 const pair = fc.tuple(person('ada'), person('bob'))
 
-/** The survivor after a plan. */
+/** The survivor after a merge plan. */
 function filled(state: CurrentState, plan: ReturnType<typeof planMerge>['fill']): CurrentState {
   const attributes = { ...state.row.attributes }
   for (const [key, value] of plan.plain)
@@ -169,7 +169,7 @@ it('leaves what was written since when it is undone', () => {
   fc.assert(
     fc.property(pair, person('ada'), ([survivor, other], later) => {
       const merged = filled(survivor, planMerge(survivor, other, definitions, 100).fill)
-      // Every field and key is written.
+      // All fields and keys count as written.
       const keys = new Set([...Object.keys(merged.row.attributes), 'referrer', 'friends'])
       const written = { fields: new Set<string>(plainColumns), keys }
       const state = { row: { ...merged.row, ...later.row, answers: {} }, links: later.links }

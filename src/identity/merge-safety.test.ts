@@ -19,7 +19,7 @@ type Person = typeof person extends fc.Arbitrary<infer T> ? T : never
 
 const pairs = Number(process.env.KITH_MERGE_PAIRS ?? 60)
 
-/** The two people of a pair may share an address, which no other pair has. */
+/** The two people of a pair may share an address, but no other pair has it. */
 const lineOf = (external_id: string, n: number, { answers, email, mobile_number }: Person) => ({
   external_id,
   ...(email && { email: `${n}${email}` }),
@@ -29,7 +29,7 @@ const lineOf = (external_id: string, n: number, { answers, email, mobile_number 
   ),
 })
 
-/** Whether the later of the answers to a question is a grant; at equal times, whether all are. */
+/** Whether the latest answer to a question is a grant. Answers at the same time must all be grants. */
 const isGranted = (given: (Given | null)[], byDefault: boolean) => {
   const answers = given.filter(answer => answer !== null)
   const latest = Math.max(...answers.map(({ day }) => day))
@@ -56,7 +56,7 @@ it('lets nobody be written to after a merge but those whose later answer was a g
       const address = asked.channel === 'email' ? 'email' : 'mobile_number'
       const hasAddress = (one[address] ?? other[address]) !== undefined
       const granted = isGranted([one.answers[index]!, other.answers[index]!], asked.consent_type_id === 2)
-      // The answer of a person without the address lifts no refusal of it.
+      // An answer of the person who lacks the address lifts no refusal of the address.
       const ofAddress = [one, other].filter(each => each[address] !== undefined).map(({ answers }) => answers[index]!)
       const isLeft = isGranted(ofAddress, true)
       expect([n, asked, items[n].allowed]).toEqual([n, asked, hasAddress && granted && isLeft])

@@ -161,7 +161,7 @@ export const unmergeAnswer = (person: TSchema) => {
       dropped: 'The links of the returned person to entities that do not exist any more.',
       aliases: 'The identifiers that lead to the returned person again.',
     }).properties,
-    kept: Type.Array(keptValue, { description: 'What the merge had given to the survivor, and stays there.' }),
+    kept: Type.Array(keptValue, { description: 'The values that the merge gave to the survivor and that stay there.' }),
   })
   const example = { ...exampleChanges, kept: [{ path: '/first_name', reason: 'written_since' }] }
   return answer('UnmergeResult', 'an unmerge', { changes: unmerged, example }, { person, unmerged: person })

@@ -2,8 +2,8 @@ import { statement } from '../db/db.ts'
 import { exactTimeText } from '../db/time-text.ts'
 
 /**
- * $2: [{position, external_id | id}]. Returns whom each identifier leads to, directly or as an alias or a merged identifier. One that
- * leads to nobody has no row.
+ * $2: [{position, external_id | id}]. Returns the person that each identifier leads to, directly or as an alias or a
+ * merged identifier. An identifier that leads to no person has no row.
  */
 export const findPeopleSql = statement(
   'find_people',
@@ -29,7 +29,7 @@ export const countLinksToSql = statement(
   'select count(*)::integer as count from links l where l.organization_id = $1 and l.target_id = $2',
 )
 
-/** $2: people. The number of lists with links that were written to them and lead elsewhere. */
+/** $2: people. The number of lists with links that were written to these people and lead to others. */
 export const countListsOfSql = statement(
   'count_lists_of',
   `select count(*)::integer as count from (
@@ -37,7 +37,7 @@ export const countListsOfSql = statement(
    ) l`,
 )
 
-/** Selects the person to whom an identifier leads by the merges that stand. */
+/** Selects the person to whom an identifier leads by the merges that are not undone. */
 const leadOf = (id: string) => `
        select coalesce((
          select m.person_id from merges m where m.organization_id = $1 and m.merged_id = ${id} and m.unmerged_sequence is null
@@ -45,9 +45,10 @@ const leadOf = (id: string) => `
      `
 
 /**
- * $2: people whom a merge or its undoing leads elsewhere, $3: the person to whom their links have led, $4: limit. Computes anew where the
- * links of so many lists lead, from what was written and the merges that stand. Of the links of one list to one person the first shows.
- * Returns the number of lists: less than the limit when none is left. Runs after the merge is stored or ended.
+ * $2: people whose links a merge or its undoing leads elsewhere, $3: the person to whom these links led before, $4:
+ * limit of lists. Computes the targets of links again, from the written targets and the merges that are not undone. If
+ * several links of a list lead to one person, the first one shows. Returns the number of lists, which is less than the
+ * limit if none is left. Runs after the merge is stored or ended.
  */
 export const leadLinksSql = statement(
   'lead_links',
@@ -87,15 +88,15 @@ export const leadLinksSql = statement(
    select count(*)::integer as count from lists`,
 )
 
-/** $2: a merge, $3: the people whose links are still to be led elsewhere, or null for none. */
+/** $2: a merge, $3: the people whose links are still to be moved, or null for none. */
 export const storeMovingSql = statement(
   'store_moving',
   'update merges m set moving = $3::uuid[] where m.organization_id = $1 and m.id = $2',
 )
 
 /**
- * $2: a merge. Returns the people whose links are still to be led elsewhere, and the person to whom these have led. Runs under the lock of
- * the head.
+ * $2: a merge. Returns the people whose links are still to be moved, and the person to whom these links lead until
+ * then. Runs under the lock of the head.
  */
 export const readMovingSql = statement(
   'read_moving',
@@ -103,15 +104,15 @@ export const readMovingSql = statement(
    where m.organization_id = $1 and m.id = $2 and m.moving is not null`,
 )
 
-/** The merges, of all organizations, whose links are still to be led elsewhere. */
+/** The merges of all organizations with links that are still to be moved. */
 export const listUnfinishedMergesSql = statement(
   'list_unfinished_merges',
   'select m.organization_id, m.id as merge_id from merges m where m.moving is not null order by m.organization_id, m.id',
 )
 
 /**
- * $2: the person who is merged, $3: the person it is merged into. Its aliases and the people merged into it lead there now, with the emails
- * and phones of these people.
+ * $2: the merged person, $3: the survivor. Moves the aliases of the merged person, and the people merged into it, to
+ * the survivor. Returns them, with the emails and phones of these people.
  */
 export const moveIdentifiersSql = statement(
   'move_identifiers',
@@ -127,8 +128,8 @@ export const moveIdentifiersSql = statement(
 )
 
 /**
- * $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: what unmerge needs, $7: email and $8: phone that lead to the survivor,
- * as keys. Runs under the lock of the head.
+ * $2: merged, $3: into, $4: the version of the merge, $5: the time, $6: the record that unmerge needs, $7: email and
+ * $8: phone that lead to the survivor, as keys. Runs under the lock of the head.
  */
 export const insertMergeSql = statement(
   'insert_merge',
@@ -140,7 +141,10 @@ export const insertMergeSql = statement(
    returning id`,
 )
 
-/** $2: merge, $3: the merged person and the survivor, $4: their versions that the merge or its undoing made. One may be null. */
+/**
+ * $2: merge, $3: the merged person and the survivor, $4: the versions that the merge or unmerge gave them. One may be
+ * null.
+ */
 export const numberMergeSql = statement(
   'number_merge',
   `update changes c set merge_id = $2 where c.organization_id = $1 and c.ctid = any(array(
@@ -150,7 +154,10 @@ export const numberMergeSql = statement(
    ))`,
 )
 
-/** $2: [{position, person_id, consent_type_id, channel}]. Returns the version and the number of the last answer that was not superseded. */
+/**
+ * $2: [{position, person_id, consent_type_id, channel}]. Returns the version and the number of the last answer that was
+ * not superseded.
+ */
 export const readAnswerVersionsSql = statement(
   'read_answer_versions',
   `select v.position, h.version, c.sequence
@@ -169,8 +176,9 @@ export const readAnswerVersionsSql = statement(
 const merge = 'm.id, m.merged_id, m.into_id, m.person_id, m.sequence, m.undo'
 
 /**
- * $2: the alias by which a merged person is named, or null, $3: its internal identifier, or null, $4: the survivor. An alias that the
- * person had before, by a match, names the merge that brought it, and so does the name that the survivor took from it.
+ * $2: the alias that names a merged person, or null, $3: its internal identifier, or null, $4: the survivor. An alias
+ * that the person got from an earlier match names the merge that brought it, and so does the name that the survivor
+ * took from the merged person.
  */
 export const findMergeSql = statement(
   'find_merge',
@@ -187,7 +195,7 @@ export const findMergeSql = statement(
    ))`,
 )
 
-/** $2: a person. The merges into it that stand, in order. */
+/** $2: a person. The merges into it that are not undone, in order. */
 export const readMergesIntoSql = statement(
   'read_merges_into',
   `select ${merge} from merges m
@@ -195,8 +203,8 @@ export const readMergesIntoSql = statement(
 )
 
 /**
- * $2: a person, $3: after this number. Whether the retention of the log removed the values of a change that a user made of the person since
- * then. Nothing tells what such a change wrote.
+ * $2: a person, $3: after this number. Whether the retention of the log removed the values of a user's change to the
+ * person since then. The values that such a change wrote are unknown.
  */
 export const readIsEmptiedSql = statement(
   'read_is_emptied',
@@ -210,8 +218,8 @@ export const readIsEmptiedSql = statement(
 )
 
 /**
- * $2: a person, $3: after this version. Returns the fields and attribute values that were written since, not by merges. Who writes a number
- * writes it for the prefix that the person has then.
+ * $2: a person, $3: after this version. Returns the fields and attribute values that were written since, except by
+ * merges. A write of a phone number counts as a write of the prefix, because the number is valid only with that prefix.
  */
 export const readWrittenKeysSql = statement(
   'read_written_keys',
@@ -230,7 +238,7 @@ export const readWrittenKeysSql = statement(
      and (k.is_attribute or k.key <> 'attribute_values')`,
 )
 
-/** $2: a person. Its own answers, with those that were superseded. */
+/** $2: a person. The answers that the person gave itself, including superseded ones. */
 export const readOwnAnswersSql = statement(
   'read_own_answers',
   `select a.consent_type_id, a.channel, a.state, a.previous_state, a.pending, a.superseded, a.undated, a.source, a.evidence,
@@ -241,7 +249,7 @@ export const readOwnAnswersSql = statement(
    where a.organization_id = $1 and a.person_id = $2 order by a.version`,
 )
 
-/** $2: merges. Returns who was merged by those that stand. */
+/** $2: merges. Returns the people whom they merged, except by undone merges. */
 export const readMergedIdsSql = statement(
   'read_merged_ids',
   `select m.merged_id from merges m
@@ -250,8 +258,9 @@ export const readMergedIdsSql = statement(
 
 /**
  * $2: the person who returns, $3: the aliases that it had, $4: the merges into it, $5: its external identifier, or
- * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these aliases, and the
- * emails and phones of the merges and of the one that ends, but for those that the survivor had itself before.
+ * none, $6: the person it was merged into. Gives back the aliases and merges that still lead to $6. Returns these
+ * aliases, and the emails and phones of the merges and of the one that ends, except those that the survivor had itself
+ * before.
  */
 export const returnIdentifiersSql = statement(
   'return_identifiers',
@@ -277,7 +286,7 @@ export const returnIdentifiersSql = statement(
      array(select l.mobile_key from led l where l.mobile_key is not null order by 1) as mobiles`,
 )
 
-/** $2: [{id, email_key, mobile_key}]. The emails and phones of merged people that lead to the survivor now. */
+/** $2: [{id, email_key, mobile_key}]. Stores the emails and phones of merged people that now lead to the survivor. */
 export const storeAddressesSql = statement(
   'store_merged_addresses',
   `update merges m set email_key = v.email_key, mobile_key = v.mobile_key
@@ -285,14 +294,14 @@ export const storeAddressesSql = statement(
    where m.organization_id = $1 and m.id = v.id`,
 )
 
-/** $2: merge, $3: the person who returned, $4: the version of its return, $5: what remains of the undo. */
+/** $2: merge, $3: the person who returned, $4: the version of its return, $5: the rest of the undo record. */
 export const endMergeSql = statement(
   'end_merge',
   `update merges m set unmerged_sequence = c.sequence, undo = $5::text::jsonb, email_key = null, mobile_key = null from changes c
    where m.organization_id = $1 and m.id = $2 and c.organization_id = $1 and c.entity_id = $3 and c.version = $4`,
 )
 
-/** $2: [{merged_id, undo}]. Replaces what the unmerge of other merges needs. */
+/** $2: [{merged_id, undo}]. Replaces the undo records of other merges. */
 export const updateUndoSql = statement(
   'update_undo',
   `update merges m set undo = v.undo from jsonb_to_recordset($2::text::jsonb) as v(merged_id uuid, undo jsonb)

@@ -18,14 +18,17 @@ import { plainColumns, profileFlags } from '../values/profile-fields.ts'
 import { addAnswers, answerColumns, type GivenAt, type TakenAnswer } from './merge-answers.ts'
 
 /**
- * Links of one attribute of the survivor, by the ids of the targets before and after the merge. `chosen`: they are those of the other, because
- * the request chose them.
+ * Links of one attribute of the survivor, by the ids of the targets before and after the merge. `chosen`: the request
+ * chose the links of the other person.
  */
 export type LinkFill = { attribute_id: number; before: string[]; after: string[]; chosen?: true }
 
 export type Side = 'survivor' | 'other'
 
-/** The person whose value the survivor gets, by field and by attribute key. The phone has one choice, that of its number. */
+/**
+ * The person whose value the survivor gets, by field and by attribute key. The choice for the number applies to the
+ * whole phone.
+ */
 export type Keep = {
   columns: ReadonlyMap<string, Side>
   attributes: ReadonlyMap<string, Side>
@@ -40,27 +43,27 @@ export type MergePlan = {
   filled: {
     columns: Record<string, { before: unknown; after: unknown }>
     attributes: Record<string, unknown>
-    /** The plain values of the survivor that a choice for the other replaced or removed. Merges before there were choices have none. */
+    /** The plain values of the survivor that a choice for the other replaced or removed. Absent if there are none. */
     replaced?: Record<string, unknown>
     links: LinkFill[]
-    /** The attributes whose links of the other a choice for the survivor left out. */
+    /** The attributes for which a choice for the survivor left out the links of the other. */
     left?: number[]
   }
-  /** The links of the other that the survivor has now, and the links between the two or that both had, which end. */
+  /** The number of moved links of the other, and of the links between the two or that both had, which end. */
   links: { moved_out: number; dropped: number }
   faults: Detail[]
 }
 
-/** The content of `merges.undo` while the merge stands. */
+/** The content of `merges.undo` until the merge is undone. */
 export type Undo = {
-  /** The version of the survivor that the merge made. Null if it changed nothing of the survivor. */
+  /** The version of the survivor that the merge made. Null if the merge did not change the survivor. */
   into_version: number | null
-  /** The merged person as it was. */
+  /** The merged person before the merge. */
   other: {
     columns: Omit<Columns, 'version' | 'answers'>
     answers: Answers
     attributes: Record<string, unknown>
-    /** What the links named when they were written, by attribute. */
+    /** The targets of the links as they were written, by attribute. */
     links: Record<string, string[]>
   }
   filled: MergePlan['filled']
@@ -72,7 +75,9 @@ export type Undo = {
   answers: TakenAnswer[]
 }
 
-/** The content of `merges.undo` after the merge was undone: the version of the survivor for erasures, and the answers for past states. */
+/**
+ * The content of `merges.undo` after an unmerge: erasures need the version of the survivor, past states the answers.
+ */
 export type EndedUndo = Pick<Undo, 'into_version' | 'answers'>
 
 /** A row of `merges`. `undo` is null if one of the two was erased. */
@@ -86,9 +91,10 @@ export type MergeRow = {
 }
 
 /**
- * Decides what a person gets from another one who is merged into it: its unset fields and absent attribute values, the other's links,
- * and of two answers to one question the later. A field of `keep` becomes what the chosen person has, also if that is nothing. The function
- * is pure. `linksLimit` is the maximum number of links of one attribute. `givenAt` decides between answers of both that are equal otherwise.
+ * Decides which values a person gets from another one who is merged into it: its unset fields and absent attribute
+ * values, the other's links, and of two answers to one question the later. A field of `keep` gets the value of the
+ * chosen person, even if that is empty. The function is pure. `linksLimit` is the maximum number of links of one
+ * attribute. `givenAt` decides between answers of both that are equal otherwise.
  */
 export function planMerge(
   survivor: CurrentState,
@@ -127,7 +133,7 @@ export function planMerge(
   return {
     fill: {
       plain,
-      // A plain value that takes the place of links removes them itself.
+      // A plain value that replaces links removes them by itself.
       links: links.changed
         .filter(({ attribute, after }) => after.length > 0 || !plain.has(attribute.key))
         .map(({ attribute, after }) => ({ attribute, targets: after })),
@@ -158,9 +164,9 @@ export function planMerge(
 }
 
 /**
- * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel without
- * purposes to answer. The prefix and the number of a phone stay together: those of two people are no phone. A prefix alone is filled if
- * the survivor has neither.
+ * The profile columns that the other fills. A refusal of push notifications wins, and so does the refusal of a channel
+ * without purposes to answer. The prefix and the number of a phone come from one person, because those of two people
+ * are no phone. A prefix alone is filled if the survivor has neither.
  */
 function fillColumns({ row }: CurrentState, other: CurrentState, answered: Columns, keep: Keep['columns']): Columns {
   const columns: Record<string, unknown> = {}
@@ -189,7 +195,7 @@ type LinkChange = { attribute: Attribute; before: readonly Target[]; after: read
 
 type MergedLinks = {
   changed: LinkChange[]
-  /** The keys that the other's links fill. */
+  /** The keys that the links of the other fill. */
   filledKeys: Set<string>
   left: number[]
   count: MergePlan['links']
@@ -230,7 +236,7 @@ function mergeLinks(
       merged.count.dropped += countShown(targets) - countShown(added)
       if (added.length === 0) continue
       merged.filledKeys.add(key)
-      // Where nothing is shown, there may be a link to a deleted target.
+      // An attribute without shown targets may have a link to a deleted target.
       after.set(attribute.id, isMany ? [...mine, ...added] : added)
       const message = `would have more than ${linksLimit} links`
       if (mine.length + added.length > linksLimit)
@@ -255,14 +261,17 @@ const lastShown = (stored: LinkedKey | undefined) => stored?.findLast(({ targets
 
 const countShown = (targets: readonly Target[]) => shownTargets(targets).length
 
-/** The targets that the survivor gets. A link to the survivor itself ends, and one of the other to itself becomes the survivor's. */
+/**
+ * The targets that the survivor gets. A link to the survivor ends. A link of the other to itself becomes a link of the
+ * survivor to itself.
+ */
 function movedTargets({ row }: CurrentState, other: CurrentState, targets: readonly Target[]): Target[] {
   return targets
     .filter(({ id }) => id !== row.id)
     .map(target => (target.id === other.row.id ? { id: row.id, external_id: row.external_id } : target))
 }
 
-/** The links without those to one person, whose attributes are left out if they have no others. */
+/** The links, except those to one person. Attributes without other links are left out. */
 function withoutTarget({ links }: CurrentState, target_id: string): Map<number, readonly Target[]> {
   const kept = new Map<number, readonly Target[]>()
   for (const [attribute_id, targets] of links) {

@@ -6,7 +6,7 @@ import { useShop } from '../../test/support/shop.ts'
 import { searchFollower } from '../entities/indexes/search-index.ts'
 import { retentionFollower } from '../rights/retention.ts'
 
-// A merge gives up no address: the email and phone of the merged person lead to the survivor.
+// A merge loses no address: the email and phone of the merged person lead to the survivor.
 
 const service = useOwnService()
 const shop = useShop(service)
@@ -35,7 +35,7 @@ it('leads look-ups, matches of single writes, batches and imports by the merged 
   await mergeTwo()
   expect([await byEmail(), await byMobile()]).toEqual([['ada'], ['ada']])
   const upserted = await shop.ok('POST', '/v1/people/upsert', { match: ['email'], ...old, first_name: 'Ada' })
-  // The survivor keeps its own addresses, as it keeps its name where an alias names it.
+  // The survivor keeps its own addresses, as it keeps its name when it gets an alias.
   expect(upserted).toMatchObject({ external_id: 'ada', first_name: 'Ada', ...own })
   const batch = {
     match: ['mobile'],

@@ -5,9 +5,9 @@ import type { PersonAlias } from './merge-schema.ts'
 export type Contact = Partial<Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>>
 
 /**
- * The addresses of `others` that the survivor does not have itself after a merge: of the two people of the merge, of whom the survivor has
- * one address or none, so there is one of each kind at most. They go on to lead to the survivor. `country` is that of numbers without a
- * prefix.
+ * The addresses of `others` that the survivor does not have after a merge. They lead to the survivor from now on. There
+ * is at most one email and one phone, because `others` are the two people of the merge and the survivor has one of
+ * their addresses or none. `country` applies to numbers without a prefix.
  */
 export function mergedAddresses(
   survivor: Contact,
@@ -23,7 +23,7 @@ export function mergedAddresses(
 
 export type LeadingIdentifiers = { aliases: readonly string[]; emails: readonly string[]; mobiles: readonly string[] }
 
-/** The identifiers that a merge leads to another person, each once. */
+/** The identifiers that a merge leads to another person, without repetitions. */
 export const aliasesToJson = ({ aliases, emails, mobiles }: LeadingIdentifiers): PersonAlias[] => [
   ...aliases.map((value): PersonAlias => ({ kind: 'external_id', value })),
   ...[...new Set(emails)].map((value): PersonAlias => ({ kind: 'email', value })),

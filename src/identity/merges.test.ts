@@ -84,7 +84,7 @@ describe('a merge is refused and stores nothing', () => {
 
   it('with more links than an attribute may have', async () => {
     const { links, placeholders } = service.config.limits
-    // A write creates only so many placeholders.
+    // The number of placeholders of one write is limited.
     for (const [name, prefix] of [
       ['ada', 'a'],
       ['bob', 'b'],
@@ -224,7 +224,7 @@ describe('an unmerge', () => {
     expect((await unmerge('ada', 'bob')).status).toBe(404)
     expect((await unmerge('nobody', 'bob')).status).toBe(404)
     const { merged } = await dataOf(merge('ada', 'bob'))
-    // Nobody else can take an alias, but its own person can.
+    // An alias is taken for every person except its own.
     expect((await shop.send('POST', '/v1/people', { external_id: 'bob' })).status).toBe(409)
     await shop.send('PATCH', '/v1/people/ada', { external_id: 'bob' })
     const reply = await shop.send('POST', '/v1/people/bob/unmerge', { from_id: merged.id })
@@ -483,13 +483,13 @@ describe('the answers of a merged person', () => {
 
   it('supersede an earlier answer, which stands again after the unmerge', async () => {
     await create('ada', { email: 'a@example.org', ...grant('2020-01-01T00:00:00Z') })
-    // The answer is also one of the address, so both have the same.
+    // The answer also counts for the address, so both people have it.
     await create('bob', { email: 'a@example.org', ...grant('2020-01-05T00:00:00Z') })
     await dataOf(merge('ada', 'bob'))
     await shop.send('PATCH', '/v1/people/ada', grant('2020-01-03T00:00:00Z', false))
     expect(await contactable('ada')).toMatchObject({ allowed: true })
     await dataOf(unmerge('ada', 'bob'))
-    // The refusal came after the grant of this person.
+    // The survivor gave the refusal after this person's grant.
     expect(await contactable('ada')).toMatchObject({
       allowed: false,
       reasons: [{ rule: 'answer', state: false, reference: '2020-01-03T00:00:00Z', superseded: false }],

@@ -6,7 +6,7 @@ import { createShop, type Shop } from '../../test/support/shop.ts'
 import { compareAnswers, type NumberedAnswer } from '../consents/answers.ts'
 import { methods } from '../consents/schema.ts'
 
-// One order decides which of two answers to a question stands, by whatever way they arrive.
+// One order decides which of two answers to a question is in force, however they arrive.
 
 const service = useService()
 const runs = Number(process.env.KITH_ANSWER_ORDER_RUNS ?? 12)
@@ -75,11 +75,11 @@ type HistoryItem = {
   merged_person_id?: string
 }
 
-/** The promise in its own words: the last of these stands. */
+/** The promise as an order: the last of these answers is in force. */
 const byOrder = (a: HistoryItem, b: HistoryItem) => {
   const strengthOf = ({ state, pending }: HistoryItem) => (pending ? 'waits' : state ? 'granted' : 'refused')
   const ranks = ['waits', 'granted', 'refused']
-  // An import does not say when an answer without a time was given, so that one is before every other.
+  // An undated answer of an import comes before all others, because the time at which it was given is unknown.
   const timeOf = ({ undated, collected_at, at }: HistoryItem) => (undated ? 0 : Date.parse(collected_at ?? at))
   const methodOf = ({ method }: HistoryItem) => (method ? methods.indexOf(method) : methods.length)
   return (
@@ -135,7 +135,7 @@ it('keeps the answer that stands first in that order, after any writes, imports,
         ...people.filter(other => mergedInto.get(other) === one).flatMap(groupOf),
       ]
       for (const next of steps) {
-        // The name of a merged person leads to the survivor, so only these pairs are two people, or a merge to undo.
+        // The name of a merged person leads to the survivor. So only these pairs name two people, or a merge to undo.
         const standing = [...mergedInto].filter(([, into]) => !mergedInto.has(into))
         const pairs: [Name, Name][] =
           next.do === 'merge'
@@ -150,7 +150,8 @@ it('keeps the answer that stands first in that order, after any writes, imports,
         if (pair) expect(isDone).toBe(true)
         if (isDone && next.do === 'merge') mergedInto.set(pair![1], pair![0])
         if (isDone && next.do === 'unmerge') mergedInto.delete(pair![1])
-        // An address keeps the refusals of people who are merged (consents/address-answers.test.ts). This is the order of one person.
+        // An address keeps the refusals of merged people (consents/address-answers.test.ts). This test checks the order
+        // of one person.
         await service.sql('delete from address_answers where organization_id = $1', [shop.id])
         seen.steps += 1
         if (isDone && next.do === 'merge') seen.merges += 1

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import type { Limits } from '../process/config.ts'
 import { closedObject, flag, nullable, optionals, Type, text, time, uuid } from '../values/json-schema.ts'
 
-/** The most people of a group that a page of duplicates shows, so that each group can be set aside at once. */
+/** The maximum number of people that a page of duplicates shows of a group. One request can set that many aside. */
 export const maxPeoplePerGroup = 100
 
 /** Body of POST /v1/people/duplicates/set-aside. */

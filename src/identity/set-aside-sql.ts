@@ -2,7 +2,7 @@ import { survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { timeText } from '../db/time-text.ts'
 
-/** The statements that someone is not the same as others, by which a person or one who was merged into it was set aside. */
+/** The set-asides of a person and of the people merged into it. */
 export const setAsidesOf = (person: string) =>
   `(select s.set_aside_id from set_aside_people s where s.organization_id = $1 and s.person_id = ${person}
        union
@@ -16,7 +16,7 @@ const leadOf = `coalesce((${survivorOf('s.person_id')}), s.person_id)`
 export const setAsideFrom = (person: string) =>
   `select ${leadOf} from set_aside_people s where s.organization_id = $1 and s.set_aside_id in ${setAsidesOf(person)}`
 
-/** $2: people. Returns a set-aside of exactly these, if there is one. */
+/** $2: people. Returns the set-aside of exactly these people, if it exists. */
 export const findSetAsideSql = statement(
   'find_set_aside',
   `select s.set_aside_id as id from set_aside_people s
@@ -35,7 +35,7 @@ export const insertSetAsideSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: id. Returns the people of a set-aside that ends. */
+/** $2: id. Deletes a set-aside and returns its people. */
 export const deleteSetAsideSql = statement(
   'delete_set_aside',
   `with gone as (
@@ -44,7 +44,10 @@ export const deleteSetAsideSql = statement(
    select g.person_id from gone g`,
 )
 
-/** $2: only before this id, $3: limit, $4: only this id, or null. Set-asides, the newest first, with the people whom they lead to now and who exist. */
+/**
+ * $2: before this id, $3: limit, $4: only this id, or null. Returns set-asides, the newest first, with the existing
+ * people whom they lead to.
+ */
 export const listSetAsidesSql = statement(
   'list_set_asides',
   `select a.id, a.actor, ${timeText('a.at')} as at, p.people from (

@@ -14,7 +14,7 @@ const create = async (external_id: string, body: object = { email }): Promise<Na
 const setAside = (...external_ids: string[]) => shop.send('POST', path, { external_ids })
 const namesOf = (people: readonly Named[]) => people.map(({ external_id }) => external_id).join(' ')
 
-/** The groups, each as the names of its people, and the size of each. */
+/** Each group as the names of its people, and its size. */
 async function groups(body: object = {}) {
   const { items } = await shop.ok('POST', '/v1/people/duplicates', body)
   return items.map(({ people, size }: { people: Named[]; size: number }) => [namesOf(people), size])
@@ -85,7 +85,7 @@ describe('people who were set aside', () => {
     await setAside('ada', 'bob')
     await setAside('bob', 'eve')
     await shop.ok('POST', '/v1/people/ada/merge', { from: 'bob' })
-    // What was said of the merged person holds for the survivor.
+    // The set-asides of the merged person hold for the survivor.
     expect([await groups(), await duplicatesOf('eve')]).toEqual([[], ''])
     await shop.ok('POST', '/v1/people/ada/unmerge', { from: 'bob' })
     expect([await groups(), await duplicatesOf('ada')]).toEqual([[['ada eve', 2]], 'eve'])

@@ -14,8 +14,9 @@ const defaultLimit = 20
 const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 /**
- * Sets people aside: no two of them are the same, and the search for duplicates leaves their pairs out. The rows name the people as they are
- * now, and reads follow merges, so a merge and its undoing change none. Asked again, the answer is the same. Throws a Fault of 400 or 404.
+ * Declares that no two of these people are the same, so the search for duplicates leaves out their pairs. The rows keep
+ * the people as named now, and reads follow merges, so a merge or unmerge changes no row. A repeated request gets the
+ * same response. Throws a Fault of 400 or 404.
  */
 export async function setPeopleAside(call: Call<SetAsideBody>): Promise<HandlerResult> {
   const { caller, body } = call
@@ -60,7 +61,9 @@ export async function listSetAsides(call: Call<SetAsidesQuery>): Promise<Handler
   return { status: 200, data }
 }
 
-/** The people whom a body names, and by which member. Throws a Fault of 400 unless they are named in one way. */
+/**
+ * The people that a body names, and the member that names them. Throws a Fault of 400 unless exactly one member does.
+ */
 function namedIn({ ids, external_ids }: SetAsideBody): { name: keyof SetAsideBody; addresses: Address[] } {
   if ((ids === undefined) === (external_ids === undefined))
     throw new Fault(createValueRefusal('/external_ids', 'Give either `external_ids` or `ids`.'))
@@ -69,7 +72,10 @@ function namedIn({ ids, external_ids }: SetAsideBody): { name: keyof SetAsideBod
     : { name: 'external_ids', addresses: external_ids!.map(external_id => ({ external_id })) }
 }
 
-/** The internal identifiers of the people. Throws a Fault of 404 if one is missing, and of 400 if two names lead to one person. */
+/**
+ * The internal identifiers of the people. Throws a Fault of 404 if one is missing, and of 400 if two names lead to one
+ * person.
+ */
 async function readPeople(
   { tx, organization_id }: Locked,
   { name, addresses }: ReturnType<typeof namedIn>,

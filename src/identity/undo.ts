@@ -4,13 +4,13 @@ import { channels, channelTable } from '../values/channels.ts'
 import { profileFlags } from '../values/profile-fields.ts'
 import type { LinkFill, Undo } from './merge.ts'
 
-/** A merge that stands, with what undoes it. */
+/** A merge that is not undone, with its undo record. */
 export type UndoableMerge = { id: number; merged_id: string; undo: Undo }
 
-/** The fields and attribute keys that were written since a merge, by anything but a merge. */
+/** The fields and attribute keys that were written since a merge, except by merges. */
 export type Written = { fields: ReadonlySet<string>; keys: ReadonlySet<string> }
 
-/** The attributes of which a merge changed a plain value. */
+/** The keys of the attributes whose plain value a merge changed. */
 export const plainKeys = ({ filled }: Pick<Undo, 'filled'>) =>
   new Set([...Object.keys(filled.attributes), ...Object.keys(filled.replaced ?? {})])
 
@@ -18,10 +18,10 @@ export const plainKeys = ({ filled }: Pick<Undo, 'filled'>) =>
 export const ownMember = (values: Readonly<Record<string, unknown>> | undefined, key: string): unknown =>
   values && Object.hasOwn(values, key) ? values[key] : undefined
 
-/** Whether the merged person refuses what a field says. */
+/** Whether the merged person had refused the flag of this name. */
 export const isRefusedBy = ({ other }: Undo, name: string) => (other.columns as Record<string, unknown>)[name] === false
 
-/** Values of the survivor that some merges decided: what the survivor has of them since owes nothing to an earlier merge. */
+/** The values of the survivor that some merges decided, so that they no longer depend on an earlier merge. */
 export type Decided = { fields: ReadonlySet<string>; keys: ReadonlySet<string>; attribute_ids: ReadonlySet<number> }
 
 export function decidedBy(merges: readonly { undo: Undo }[]): Decided {
@@ -34,13 +34,15 @@ export function decidedBy(merges: readonly { undo: Undo }[]): Decided {
   }
 }
 
-/** Whether later merges decided a field. A flag stays with the refusals of those who are still merged. */
+/**
+ * Whether later merges decided a field. They never decide a flag, which depends on the refusals of all merged people.
+ */
 export const isDecided = ({ fields }: Decided, name: string) =>
   fields.has(name) && !(profileFlags as string[]).includes(name)
 
 /**
- * The links that merged people brought, by what they named. A link that the survivor was not to get is not among them. The merges are in
- * their order: a choice of the other's links leaves nothing of those before it.
+ * The written targets of the links that merged people brought, without links that a choice for the survivor left out.
+ * `merges` are in order: a merge that chose the other's links leaves none of the merges before it.
  */
 export function broughtBy(merges: readonly { undo: Undo }[], attribute_id: number): string[] {
   const isChoice = ({ undo }: { undo: Undo }) =>
@@ -52,7 +54,10 @@ export function broughtBy(merges: readonly { undo: Undo }[], attribute_id: numbe
     )
 }
 
-/** A list of links as if a merge had not filled it, but for those in `kept`. The links from before the merge have the order of that time. */
+/**
+ * A list of links without those that a merge added, except for `kept`. The links from before the merge have the order
+ * of that time.
+ */
 export function withoutFilled(ids: readonly string[], { before, after }: LinkFill, kept: readonly string[]): string[] {
   const [had, has] = [new Set(before), new Set(after)]
   const added = has.difference(had).difference(new Set(kept))
@@ -63,14 +68,15 @@ export function withoutFilled(ids: readonly string[], { before, after }: LinkFil
 }
 
 /**
- * Two merges into the same person, those between them that stand, and what these decided. What still earlier ones brought is in the state
- * before the two, unless a write ended it.
+ * Two merges into the same person, the merges between them that are not undone, and the values that those decided. The
+ * values of merges before the two are in the state before them, unless a write ended them.
  */
 type TwoMerges = { later: Undo; earlier: Undo; written: Written; between: readonly UndoableMerge[]; since: Decided }
 
 /**
- * The record of a later merge once an earlier one into the same person is undone: the state before the later merge has nothing of the earlier
- * one any more. `written` is what was written since the earlier one, `remaining` are the merges that stand.
+ * The record of a later merge after an earlier merge into the same person is undone: its state before the merge no
+ * longer has values of the earlier one. `written` are the values written since the earlier merge, `remaining` the
+ * merges that are not undone.
  */
 export function undoWithout(
   later: Pick<UndoableMerge, 'id' | 'undo'>,
@@ -91,7 +97,7 @@ function columnsWithout({ later, earlier, written, between, since }: TwoMerges):
     if (written.fields.has(name) || isDecided(since, name)) continue
     const change = columns[name]
     if (change && change.before === after) columns[name] = { ...change, before }
-    // The refusal of both stays as that of the later one: of several, of the first.
+    // If both people refused, the refusal now belongs to the later merge, or to the first of several later merges.
     const isFirst = !between.some(({ undo }) => isRefusedBy(undo, name))
     if (!change && after === false && isRefusedBy(later, name) && isFirst) columns[name] = { before, after }
   }
@@ -128,14 +134,14 @@ function linksWithout(
     const key = attributeById.get(attribute_id)?.key
     if (changedByLater.has(attribute_id) || key === undefined || written.keys.has(key)) continue
     const others = new Set([...had, ...broughtBy(between, attribute_id)])
-    // A link that both brought stays as one of the later.
+    // A link that both people brought stays as a link of the later merge.
     const stays = new Set(has).difference(others).intersection(new Set(broughtByLater(attribute_id)))
     if (stays.size > 0) links.push({ attribute_id, before: [], after: [...stays] })
   }
   return links
 }
 
-/** The plain values that the later merge replaced, as if the earlier one had not given them. */
+/** The plain values that the later merge replaced, as if the earlier merge had not given them. */
 function replacedWithout({ later, earlier, written, since }: TwoMerges): Record<string, unknown> {
   const replaced = new Map(Object.entries(later.filled.replaced ?? {}))
   for (const key of plainKeys(later).intersection(plainKeys(earlier))) {

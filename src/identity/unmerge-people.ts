@@ -60,7 +60,7 @@ export async function unmergePeople(locked: Locked, asked: Asked): Promise<Ident
   const facts = await readFacts(locked, survivor, merge, returning)
   const plan = planUnmerge(survivor, merge.undo, facts, definitions)
   const { external_id: ownName } = plan.fill.columns
-  // The survivor may get back the name that it had before the merge, unless an alias ended when it was deleted.
+  // The survivor may get back its name from before the merge, unless a deletion of the survivor has ended the alias.
   const isSurvivor = ({ id }: Bearer) => id === survivor.row.id
   const left = ownName ? await readNameLeft(locked, ownName, asked.path, isSurvivor) : 0
   const filled = buildFill(survivor, plan.fill, definitions, call.limits, left)
@@ -79,7 +79,7 @@ export async function unmergePeople(locked: Locked, asked: Asked): Promise<Ident
   const identifiers = await returnIdentifiers(locked, merge)
   const coming: PlannedChange = { stack_id: peopleStackId, change: returned }
   const losing = change ? [{ stack_id: peopleStackId, change, row: survivor.row }] : []
-  // The survivor leaves the name of the other before the other has it again.
+  // The survivor gives up the name of the other before the other gets it back.
   const leavesName = change !== undefined && ownName !== undefined
   const sequence = await storeRounds(locked, author, leavesName ? [losing, [coming]] : [[coming, ...losing]])
   for (const each of givesBack)
@@ -109,13 +109,13 @@ export async function unmergePeople(locked: Locked, asked: Asked): Promise<Ident
   }
 }
 
-/** Whether the merge replaced values of the survivor, which gets them back. */
+/** Whether the merge replaced values of the survivor, which the unmerge restores. */
 const hasReplaced = ({ filled: { columns, replaced = {} } }: Undo) =>
   Object.keys(replaced).length > 0 || Object.values(columns).some(({ before }) => before !== null)
 
 type Bearer = { id: string; is_alias: boolean }
 
-/** Reads the version at which a name was last left. Throws a Fault of 409 if a person has it who does not leave it now. */
+/** Reads the version at which a name was last given up. Throws a Fault of 409 if a person has the name and keeps it. */
 async function readNameLeft(
   { tx, organization_id }: Within,
   external_id: string,
@@ -165,7 +165,7 @@ const conflict = (path: string, message: string) =>
     createRefusal('invalid_parameter', 'The merge cannot be undone.', { status: 409, details: [{ path, message }] }),
   )
 
-/** The merged person, and those who were merged into it: they lead to it again. */
+/** The merged person and the people who were merged into it. They lead to it again. */
 async function readReturning({ tx, organization_id }: Within, merge: StandingMerge): Promise<string[]> {
   const rows = await tx.query<{ merged_id: string }>(readMergedIdsSql, [organization_id, merge.undo.merges])
   return [merge.merged_id, ...rows.map(({ merged_id }) => merged_id)]
@@ -196,7 +196,7 @@ async function readFacts(
   return {
     merge_id: merge.id,
     merged_id: merge.merged_id,
-    // Nothing tells what an emptied change wrote, so the survivor keeps everything.
+    // The values that an emptied change wrote are unknown, so the survivor keeps everything.
     written: emptied!.is_emptied ? filledKeys(merge.undo, definitions) : { fields: keysOf(false), keys: keysOf(true) },
     isEmptied: emptied!.is_emptied,
     ownAnswers,
@@ -206,7 +206,7 @@ async function readFacts(
   }
 }
 
-/** All fields and attribute keys that a merge filled, without the name: the person who returns needs it. */
+/** All fields and attribute keys that a merge filled, except the name, which the returning person needs. */
 const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFacts['written'] => ({
   fields: new Set([
     ...Object.keys(filled.columns).filter(name => name !== 'external_id'),
@@ -219,7 +219,7 @@ const filledKeys = ({ filled }: Undo, { attributeById }: Definitions): UnmergeFa
   ]),
 })
 
-/** Reads where the links of the undo lead now. */
+/** Reads the people that links of the undo record lead to. */
 async function readTargets(
   tx: Transaction,
   { organization_id, attributeById }: Definitions,
@@ -248,7 +248,10 @@ async function readTargets(
 
 const keyOf = ({ stack_id, id }: { stack_id: number; id: string }) => `${stack_id} ${id}`
 
-/** Builds the change that brings the merged person back, with a version above `atLeast`: its identifiers have led to the survivor. */
+/**
+ * Builds the change that brings the merged person back. Its version is above `atLeast`, because its identifiers have
+ * led to the survivor.
+ */
 async function buildReturn(
   { tx, organization_id, definitions: { attributeById } }: Locked,
   { merged_id, undo }: StandingMerge,
@@ -269,7 +272,10 @@ async function buildReturn(
   return { ...buildRestore(state), operation: 'unmerge' }
 }
 
-/** Throws a Fault of 409 if somebody has a unique value of the person who returned. The head is locked, so nobody gets one from now on. */
+/**
+ * Throws a Fault of 409 if another person has a unique value of the person who returned. The head is locked, so no
+ * write takes one from now on.
+ */
 async function throwIfTaken(
   tx: Transaction,
   { organization_id, unique }: Definitions,
@@ -286,7 +292,10 @@ async function throwIfTaken(
   throw new Fault({ ...refusal, details })
 }
 
-/** Gives the aliases and the people who were merged into the person back to it. Returns what leads to it again, with its own name, email and phone. */
+/**
+ * Gives the aliases and the people who were merged into the person back to it. Returns the identifiers that lead to it
+ * again, with its own name, email and phone.
+ */
 async function returnIdentifiers({ tx, organization_id }: Within, merge: StandingMerge): Promise<LeadingIdentifiers> {
   const { aliases, merges, other } = merge.undo
   const names = typeof other.columns.external_id === 'string' ? [other.columns.external_id] : []
@@ -304,7 +313,7 @@ type Unmerged = {
   returned: Change
 }
 
-/** Ends the merge. Answers of other merges that stand again count from the version of the unmerge on. */
+/** Ends the merge. Answers of other merges that are in force again count from the version of the unmerge on. */
 async function endMerge(
   { tx, organization_id, definitions }: Locked,
   { merge, survivor, plan, facts, change, returned }: Unmerged,
@@ -330,7 +339,7 @@ async function endMerge(
   const columns = change?.columns ?? {}
   const changesAddress = ({ filled }: Undo) => addressFields.some(name => filled.columns[name] !== undefined)
   if (!addressFields.some(name => columns[name] !== undefined) && !changesAddress(merge.undo)) return
-  // An address that the survivor had taken from this person may be that of another one who is still merged.
+  // If the survivor loses an address that it took from this person, the address may still lead to it by another merge.
   const addresses = facts.remaining.map(({ id, ...remaining }) => {
     const former = formerAddresses(updated.find(each => each.id === id)?.undo ?? remaining.undo)
     return { id, ...mergedAddresses({ ...survivor.row, ...columns }, [former], definitions.default_country) }
@@ -339,8 +348,8 @@ async function endMerge(
 }
 
 /**
- * The addresses that a merge leads to the survivor: where it changed one, the survivor's before, else the other's. One of the other that the
- * survivor took is its own, and ends when it is overwritten.
+ * The addresses that a merge leads to the survivor: the survivor's former address if the merge changed it, or else the
+ * merged person's. An address that the survivor took is its own, and is gone once overwritten.
  */
 const formerAddresses = ({ other, filled }: Undo): Contact => ({
   ...other.columns,
@@ -349,7 +358,7 @@ const formerAddresses = ({ other, filled }: Undo): Contact => ({
   ),
 })
 
-/** Whether an answer is one that a merged person brought, its own or that of someone merged into it. */
+/** Whether a merged person brought an answer, its own or that of a person merged into it. */
 const isFrom = (
   after: { person_id?: string } | undefined,
   merged_id: string,

@@ -6,8 +6,8 @@ import { createShop } from '../../test/support/shop.ts'
 
 const service = useService()
 
-// Two organizations have the same writes. One of them merges two people before the last writes, and unmerges them after. It must end
-// as the other one, which never merged anybody.
+// Two organizations have the same writes. One of them merges two people before the last writes and unmerges them after.
+// It must end in the state of the other, which never merged any people.
 
 type Body = Record<string, unknown>
 type Write = { name: string; body: Body; method: 'PATCH' | 'PUT' }
@@ -57,14 +57,17 @@ const bodyOf = ({ words, numbers, targets, flags }: Values): fc.Arbitrary<Body> 
 const setup = fc.tuple(
   ...people.map(() => bodyOf({ words: ['en', 'it'], numbers: [1, 2], targets: people, flags: [false, true] })),
 )
-// The last writes have other values than the first ones, because a write that repeats a value changes nothing. They name nobody
-// who is merged, because such a write is one to the survivor.
+// The last writes have other values than the first ones, because a write of the same value changes nothing. They name
+// no merged person, because such a write would change the survivor.
 const later: fc.Arbitrary<Write> = fc.record({
   name: fc.constantFrom('ada', 'ada', 'cleo', 'dan'),
   body: bodyOf({ words: ['de', 'fr'], numbers: [3, 4], targets: ['eve', 'fay'], flags: [] }),
   method: fc.constantFrom('PATCH', 'PATCH', 'PATCH', 'PUT'),
 })
-/** Whether the last writes clear a link of the survivor that the merge has ended. Such a write changes nothing, so it does not count. */
+/**
+ * Whether the last writes clear a link of the survivor that the merge has ended. Such a write changes nothing, so the
+ * unmerge ignores it.
+ */
 const clearsEndedLink = (setup: Body[], later: Write[]) =>
   ['referrer', 'friends'].some(key => {
     const targets = [valuesOf(setup[0]!)[key]].flat()
@@ -77,8 +80,9 @@ const clearsEndedLink = (setup: Body[], later: Write[]) =>
 const valuesOf = ({ attribute_values }: Body) => (attribute_values ?? {}) as Body
 
 /**
- * Whether the survivor answers by email where the other has an email or an answer by it. Such an answer is also one of the address that both
- * had, and needs no confirmation where the other had confirmed. It stays as it was given.
+ * Whether the survivor answers by email and the other has an email or an answer by email. Such an answer also counts
+ * for the address that both had. It needs no confirmation if the other had confirmed, and an unmerge does not change
+ * it.
  */
 const answersForOther = ([, bob]: Body[], later: Write[]) =>
   (Boolean(bob!.email) || answersByEmail(bob!)) &&
@@ -98,7 +102,7 @@ async function begin({ setup }: History): Promise<Organization> {
   })
   const upsert = (external_id: string, body: object) => shop.ok('POST', '/v1/people/upsert', { external_id, ...body })
   for (const [index, external_id] of people.entries()) await upsert(external_id, setup[index]!)
-  // The first person may have been a placeholder.
+  // The first person may be a placeholder before.
   for (const external_id of people) await upsert(external_id, { mobile_number: '+4915112345678' })
   await shop.send('POST', '/v1/people', { external_id: 'bob' })
   return shop
@@ -118,7 +122,7 @@ const timeless = (_: string, value: unknown) =>
 // biome-ignore lint/suspicious/noExplicitAny: any response
 const comparable = (value: any) => JSON.parse(JSON.stringify(value, timeless))
 
-/** All reads that show people, by name. */
+/** All reads that show these people, by name. */
 async function readAll({ send }: Organization) {
   const data = async (method: string, path: string, body?: unknown) => {
     const reply = await send(method, path, body)
@@ -180,7 +184,7 @@ it('leaves what was written after the merge with the survivor, and everything el
     const undone = await merged.send('POST', '/v1/people/ada/unmerge', { from: 'bob' })
     expect(undone.status, JSON.stringify(undone.body)).toBe(200)
     expect(await readAll(merged)).toEqual(await readAll(plain))
-    // The state that follows from the log is the one that is stored.
+    // The state that follows from the log equals the stored state.
     for (const external_id of people) {
       const { data } = (await merged.send('GET', `/v1/people/${external_id}`)).body
       const { as_of, ...past } = (await merged.send('GET', `/v1/people/${external_id}?version=${data.version}`)).body
@@ -205,7 +209,7 @@ it('leaves what was written after the merge with the survivor, and everything el
   console.log(`unmerge: ${JSON.stringify(seen)}`)
 })
 
-/** Merges of pairs of people, by their places among those who are not merged yet. */
+/** Merges of pairs of people, by their indexes among the people who are not merged yet. */
 const pairs = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: people.length - 1 })
 
 it('gives everything back once all merges are undone, in the reverse of their order or in any other', {
@@ -230,7 +234,7 @@ it('gives everything back once all merges are undone, in the reverse of their or
       }
       const first = done[0]!.before
       while (done.length > 0) {
-        // A merge into a person who was merged later is undone after that merge.
+        // A merge into a person who was merged later can be undone only after that later merge.
         const possible = done.filter(({ into }) => !done.some(({ from }) => from === into))
         const merge = given.isReverse ? done.at(-1)! : possible[given.next.next().value % possible.length]!
         done.splice(done.indexOf(merge), 1)

@@ -50,18 +50,22 @@ export type UnmergeFacts = {
   merge_id: number
   merged_id: string
   written: Written
-  /** Whether the log has lost what was written since. All that the merge filled counts as written then. */
+  /**
+   * Whether the log has lost values written since the merge. All values that the merge filled then count as written.
+   */
   isEmptied: boolean
-  /** The own answers of the survivor, also those that were superseded. */
+  /** The survivor's own answers, including superseded ones. */
   ownAnswers: readonly OwnAnswer[]
-  /** The other merges into the survivor that stand. */
+  /** The other merges into the survivor that are not undone. */
   remaining: readonly UndoableMerge[]
   givenAt: GivenAt
-  /** Returns whom an id of the undo leads to after the unmerge; undefined if it does not exist any more. */
+  /**
+   * Returns the target that an id of the undo record leads to after the unmerge, or undefined if it no longer exists.
+   */
   resolve: (attribute_id: number, id: string) => Target | undefined
 }
 
-/** All that an unmerge is decided by. `later` is what the merges after the one that is undone, `mergedLater`, decided, which stays. */
+/** All inputs of an unmerge. `later` are the values that the merges after it, `mergedLater`, decided. They stay. */
 type Unmerge = UnmergeFacts & {
   survivor: CurrentState
   undo: Undo
@@ -73,8 +77,8 @@ type Unmerge = UnmergeFacts & {
 export type UnmergePlan = { fill: Fill; answers: AnswerChoice[]; kept: KeptValue[] }
 
 /**
- * Decides what the survivor loses again: what the merge filled and nothing has written since, and the answers of the merged person.
- * The function is pure.
+ * Decides what the survivor loses: the values that the merge filled and no later write replaced, and the answers of the
+ * merged person. The function is pure.
  */
 export function planUnmerge(
   survivor: CurrentState,
@@ -91,7 +95,7 @@ export function planUnmerge(
   return {
     fill: {
       plain,
-      // A plain value that takes the place of links removes them itself.
+      // A plain value that replaces links removes them by itself.
       links: revertLinks(unmerge).filter(({ attribute, targets }) => targets.length > 0 || !plain.has(attribute.key)),
       columns,
       answers: recorded,
@@ -102,7 +106,7 @@ export function planUnmerge(
   }
 }
 
-/** The plain values that the survivor had before the merge; null for those that it had not. */
+/** The plain values that the survivor had before the merge, or null if it had none. */
 function revertPlainValues({ survivor, undo, written, later, definitions }: Unmerge): Map<string, unknown> {
   const { attributes, replaced, links } = undo.filled
   const linked = linkedByKey(survivor.links, definitions)
@@ -118,7 +122,9 @@ function revertPlainValues({ survivor, undo, written, later, definitions }: Unme
   return plain
 }
 
-/** The columns that the survivor had before the merge, and the summary flags of channels that it has no answer for any more. */
+/**
+ * The columns that the survivor had before the merge, and the summary flags of channels in which it has no answer left.
+ */
 function revertColumns(
   { survivor, undo, written, remaining, mergedLater, later }: Unmerge,
   answered: Columns,
@@ -129,7 +135,8 @@ function revertColumns(
     merges.some(merge => isRefusedBy(merge.undo, name))
   for (const [name, { before, after }] of Object.entries(undo.filled.columns)) {
     if (written.fields.has(name) || row[name as keyof EntityRow] !== after || isDecided(later, name)) continue
-    // The refusal of a person who is still merged keeps its effect. `before` has those of earlier merges, unless a write ended them.
+    // The refusal of a person who is still merged keeps its effect. `before` has the refusals of earlier merges, unless
+    // a write ended them.
     if (!(after === false && isRefused(name, mergedLater))) columns[name] = before
   }
   for (const channel of channels) {
@@ -168,8 +175,8 @@ function keptAttributes(
 const keptReason = (isEmptied: boolean) => (isEmptied ? 'log_emptied' : 'written_since')
 
 /**
- * The answers of the survivor without those of the merged person. An own answer that came since and was only superseded by one of the
- * merged person stands again; it is recorded again, because the consent history never changes.
+ * The answers of the survivor without those of the merged person. An own answer since the merge that only an answer of
+ * the merged person superseded is in force again. It is recorded again, because the consent history never changes.
  */
 function revertAnswers({ survivor, undo, merged_id, ownAnswers, remaining, givenAt }: Unmerge) {
   const choices: AnswerChoice[] = []
@@ -192,7 +199,7 @@ function revertAnswers({ survivor, undo, merged_id, ownAnswers, remaining, given
   return { choices, recorded }
 }
 
-/** An answer that may stand after the unmerge, with the own one of the survivor that it is. */
+/** An answer that may be in force after the unmerge, with the survivor's own answer if it is one. */
 type Standing = { answer: StandingAnswer; sequence: number | undefined; own?: OwnAnswer }
 
 const numbered = ({ answer, sequence }: Standing): NumberedAnswer => ({ ...answer, sequence })
@@ -215,7 +222,7 @@ function recordAgain(own: OwnAnswer, before: StandingAnswer): Answer {
   return { ...answer, ...isNow, stored: standingOf(own) }
 }
 
-/** The links that the survivor has without those of the merge, where they differ. */
+/** The changed lists of links of the survivor, without the links of the merge. */
 function revertLinks({ survivor, undo, written, mergedLater, resolve, later, definitions }: Unmerge): Fill['links'] {
   return undo.filled.links.flatMap(filled => {
     const attribute = definitions.attributeById.get(filled.attribute_id)
@@ -223,7 +230,7 @@ function revertLinks({ survivor, undo, written, mergedLater, resolve, later, def
     if (written.keys.has(attribute.key) || later.attribute_ids.has(attribute.id)) return []
     const current = new Map(survivor.links.get(attribute.id)?.map(target => [writtenIdOf(target), target]))
     const currentIds = [...current.keys()]
-    // A merge ends the links between the two people, so none to the survivor came from another merge.
+    // A merge ends the links between the two people. So a link to the survivor cannot come from another merge.
     const kept = broughtBy(mergedLater, attribute.id).filter(id => id !== survivor.row.id)
     const ids = withoutFilled(currentIds, filled, kept)
     const found = ids.flatMap(id => resolve(attribute.id, id) ?? current.get(id) ?? [])

@@ -16,23 +16,23 @@ export type Sources = {
   reader?: Database | undefined
   /** The number of requests that wait for the next batch. */
   queues(): Record<'read' | 'write', number>
-  /** The state of the standby that answers reads, at the last look. Undefined without one. */
+  /** The last observed state of the standby that answers reads. Undefined without a standby. */
   standby(): StandbyGauges | undefined
   followers(): Promise<FollowerLag[]>
   webhooks(): Promise<WebhookStates>
   /** The entries of the ledgers of all organizations. */
   ledgerEntries(): Promise<number>
-  /** When the last backup was made, Unix time in seconds. Null without one. */
+  /** The time of the last backup, Unix time in seconds. Null without a backup. */
   lastBackup(): Promise<number | null>
 }
 
-/** Whether reads use the standby, and how far it is behind. The lag is undefined while it is unknown. */
+/** Whether reads use the standby, and its lag, which is undefined while unknown. */
 type StandbyGauges = { condition: string; lagSeconds: number | undefined; lagBytes: number | undefined }
 
-/** Some gauges cost a look at every organization, so scrapes within this time share a result. */
+/** Some gauges read every organization, so scrapes within this time share a result. */
 const lookCacheMs = 10_000
 
-/** While the database is down, there is no result. */
+/** The result is undefined while the database is down. */
 const cached = <T>(look: () => Promise<T>) => shareFor(lookCacheMs, () => look().catch(() => undefined))
 
 /** Registers the gauges of the database, its pools and the queues. */
@@ -72,7 +72,7 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
     () => loads().map(({ pool, waitingForShare: value }) => ({ labels: { pool }, value })),
   )
   const estimate = shareFor(healthMs, () => estimateInTime(main))
-  // A database that answers other statements while the estimate waits for a connection is up.
+  // The database is up if it answers other statements while the estimate waits for a connection.
   min('kith_db_up', '1 if the database responds within a second, else 0.', async () =>
     Number((await estimate()) !== undefined || performance.now() - answeredAt() < healthMs),
   )
@@ -90,11 +90,15 @@ export function registerSourceGauges(registry: Registry, sources: Sources, answe
 
 type Estimate = { rows: number; transaction_seconds: number }
 
-/** The metrics need no token. Sharing the estimate limits the queries that they cause to one per second. It waits as long for its answer. */
+/**
+ * The metrics need no token, so sharing the estimate limits their queries to one per second. The estimate waits as long
+ * for its answer.
+ */
 const healthMs = 1_000
 
 /**
- * The estimate, or undefined if the database has answered nothing within a second, even if the statement itself stays stuck for longer.
+ * The estimate. Undefined if the database has answered nothing within a second, even if the statement itself stays
+ * stuck for longer.
  */
 async function estimateInTime(db: Database): Promise<Estimate | undefined> {
   const signal = AbortSignal.timeout(healthMs)
@@ -103,7 +107,7 @@ async function estimateInTime(db: Database): Promise<Estimate | undefined> {
   return row
 }
 
-/** Registers the gauges of what works behind the writes. */
+/** Registers the gauges of followers and other background work. */
 function registerLooks(registry: Registry, sources: Sources) {
   const max = gauges(registry, 'max')
   const [followers, webhooks] = [cached(sources.followers), cached(sources.webhooks)]
@@ -153,7 +157,9 @@ function registerLooks(registry: Registry, sources: Sources) {
   )
 }
 
-/** The embedded server: whether it runs, the folder of its data, and the age of its archive, which is absent without one. */
+/**
+ * The embedded server: whether it runs, the folder of its data, and the age of its archive, absent without an archive.
+ */
 export type EmbeddedSource = {
   up(): boolean
   dataDir: string
@@ -161,8 +167,8 @@ export type EmbeddedSource = {
 }
 
 /**
- * Registers whether the embedded server runs, the free space of its disk, and the age of the last moment to which it can be restored.
- * `embedded` is undefined if this process does not manage one.
+ * Registers whether the embedded server runs, the free space of its disk, and the age of the latest time to which it
+ * can be restored. `embedded` is undefined if this process does not manage one.
  */
 export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSource | undefined): void {
   const [max, min] = [gauges(registry, 'max'), gauges(registry, 'min')]
@@ -179,7 +185,7 @@ export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSou
   max(
     'kith_archive_age_seconds',
     'Age of the last second to which the archive can restore; no sample without KITH_ARCHIVE.',
-    // Before the first archived second, the age has no end.
+    // Before the first archived second, the age is infinite.
     () => embedded?.archiveAgeSeconds && (embedded.archiveAgeSeconds() ?? Number.POSITIVE_INFINITY),
   )
 }
@@ -188,8 +194,9 @@ export function registerEmbeddedGauges(registry: Registry, embedded: EmbeddedSou
 export const eventLoopResolutionMs = 50
 
 /**
- * Registers the running version, the end of the certificate that new connections get, which is undefined before kith listens and without
- * TLS, and the lag of the event loop. The function that it returns stops the measurement.
+ * Registers the running version, the end of the certificate for new connections, and the lag of the event loop. The end
+ * of the certificate is undefined before kith listens and without TLS. The function that it returns stops the
+ * measurement.
  */
 export function registerProcessGauges(registry: Registry, endsAt: (() => Date | undefined) | undefined): () => void {
   const [max, min] = [gauges(registry, 'max'), gauges(registry, 'min')]

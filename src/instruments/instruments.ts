@@ -13,7 +13,7 @@ import {
 import { createMetrics } from './metrics.ts'
 
 export type RunningInstruments = Instruments & {
-  /** The observer of the database of a standby, whose answers do not show that the primary is up. */
+  /** The observer of a standby's database, whose answers do not show that the primary is up. */
   readerObserver: Observer
   /** Registers the gauges of sources that exist only after the observer. */
   watch(sources: Sources): void
@@ -23,7 +23,7 @@ export type RunningInstruments = Instruments & {
 type Options = {
   /** The embedded server. Absent if this process does not manage one. */
   embedded?: EmbeddedSource | undefined
-  /** The end of the certificate that new connections get. Absent without TLS. */
+  /** The end of the certificate for new connections. Absent without TLS. */
   certificateEndsAt?: (() => Date | undefined) | undefined
   tracer?: Tracer | undefined
 }
@@ -73,7 +73,7 @@ export function instrumentStarter({ embedded }: Pick<Options, 'embedded'>): void
   aggregateForWorkers(registry)
 }
 
-/** The samples that one step renders, which takes one to two milliseconds. */
+/** The number of samples that one step renders, in one to two milliseconds. */
 const samplesInAStep = 250
 
 type Family = { values: unknown[] }
@@ -104,7 +104,10 @@ const withoutHead = (text: string) => text.slice(text.indexOf('\n', text.indexOf
 
 const requestType = 'kith scrape'
 const responseType = 'kith scraped'
-/** Longer than the library's own timeout for the workers, so that its more precise error arrives first. */
+/**
+ * The timeout is longer than the library's own one for the workers, so that the library's more precise error arrives
+ * first.
+ */
 const patienceMs = 6_000
 
 type Message = { type?: string; id?: number; text?: string; problem?: string }
@@ -126,7 +129,10 @@ function aggregateForWorkers(own: Registry): void {
   })
 }
 
-/** For a worker: returns a function that requests the metrics of all workers from the starting process. It rejects if they are unavailable. */
+/**
+ * For a worker: returns a function that requests the metrics of all workers from the starting process. It rejects if
+ * they are unavailable.
+ */
 function scrapeThroughStarter(own: Registry): () => Promise<string> {
   ClusterRegistry.setRegistries([own as never])
   // The constructor registers this worker with the starting process, and answers its requests.

@@ -119,7 +119,7 @@ describe('/metrics', () => {
     }).catch(() => {})
     await expect.poll(lock.waiting).toBe(1)
     const during = await metrics()
-    // The scrape itself counts as one.
+    // The scrape itself counts as one of the requests.
     expect(during.value('kith_http_requests_in_flight')).toBe(2)
     expect(during.value('kith_db_pool_connections{pool="main",state="used"}')).toBeGreaterThan(0)
     leaving.abort()
@@ -144,7 +144,8 @@ describe('/metrics', () => {
     const after = await metrics()
     const grown = (sample: string) => after.value(sample) - before.value(sample)
     expect(after.value('kith_queue_waiting{work="write"}')).toBe(0)
-    // The first request is a batch of one, again after each 250 ms in which it did not get the lock. The others are one batch.
+    // The first request is a batch of one, repeated after each 250 ms without the lock. The other requests form one
+    // batch.
     const [batches, items] = [
       grown('kith_batch_items_count{work="write"}'),
       grown('kith_batch_items_sum{work="write"}'),
@@ -180,7 +181,7 @@ describe('/metrics', () => {
     })
     expect(grown.slice(0, 2)).toEqual([1, 5])
     expect(grown[2]).toBeGreaterThanOrEqual(3)
-    // One statement of a shape, which each connection plans once.
+    // All requests use one statement of a shape, which each connection plans once.
     expect(grown[3]! + grown[4]!).toBe(3)
     expect(grown[4]).toBeGreaterThanOrEqual(1)
   })

@@ -8,7 +8,7 @@ const batchBounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** The metrics that are counted as events happen. */
+/** The metrics that count events when they happen. */
 export type Metrics = Omit<Observer, 'batch' | 'tracer'> & {
   batch(work: 'read' | 'write', items: number): void
   /** As `statement`, for a standby. */
@@ -121,7 +121,7 @@ function countWork(registry: Registry): Pick<Observer, WorkMetrics> {
     'Entries of the access log, recorded or dropped because the database took none.',
     { outcome: ['recorded', 'dropped'] },
   )
-  // The providers are a closed list, that of the sources (deliverability/schema.ts).
+  // The providers are a closed list, the same as that of the sources (deliverability/schema.ts).
   const events = counter(
     'kith_provider_events_total',
     'Events of mail providers with a valid signature, by provider and outcome.',

@@ -20,7 +20,10 @@ export const metricsRow: OpenRoute = {
   refusals: { 503: 'operation_failed' },
 }
 
-/** The minimum time between the starts of renderings, also as a multiple of what the last one took: scrapes take at most an eighth of the time. */
+/**
+ * The minimum time between the starts of renderings, also as a multiple of the duration of the last one: scrapes take
+ * at most an eighth of the time.
+ */
 const pause = { minMs: 50, runs: 8 }
 
 /** Serves /metrics, which needs no token. */

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 
 /**
- * Shares one run of `work` between concurrent calls: a call joins the run that is under way or waits to start. A run
- * starts in a later event-loop turn than the call, so that all calls of a turn share it, and after the previous start at least
- * `minMs`, and `runs` times as long as the previous run took.
+ * Shares one run of `work` between concurrent calls. A call joins the run that is in progress or waits to start. A run
+ * starts in a later event-loop turn than the call, so that all calls of a turn share it. It starts at least `minMs`
+ * after the previous start, and `runs` times as long after it as the previous run took.
  */
 export function singleFlight<T>(
   work: () => Promise<T>,
@@ -29,7 +29,10 @@ export function singleFlight<T>(
   }
 }
 
-/** Shares the result of `work` between all calls while it runs and for a time after its end. A failure is shared only while it runs. */
+/**
+ * Shares the result of `work` between all calls while it runs and for a time after its end. A failure is shared only
+ * during the run.
+ */
 export function shareFor<T>(ms: number, work: () => Promise<T>): () => Promise<T> {
   let shared: Promise<T> | undefined
   let untilMs = 0

@@ -1,8 +1,9 @@
 import { statement } from '../db/db.ts'
 
 /**
- * The estimated number of rows of the change log, of all organizations: the larger of PostgreSQL's two statistics. And the
- * age of the oldest transaction of the database in seconds, 0 if there is none. Transactions of other roles are seen with pg_read_all_stats only.
+ * The estimated number of rows of the change log of all organizations: the larger of PostgreSQL's two statistics. Also
+ * the age of the database's oldest transaction in seconds, or 0 without one. Transactions of other roles are visible
+ * only with pg_read_all_stats.
  */
 export const estimateChangesSql = statement(
   'estimate_changes',

@@ -33,8 +33,8 @@ const reportIntervalMs = 60_000
 const stopPatienceMs = 1_000
 
 /**
- * Sends traces over OTLP/HTTP, in JSON. The exporter itself reads the endpoint, headers and timeout from the environment, by the
- * names of its specification. `report` receives problems, at most once a minute.
+ * Sends traces over OTLP/HTTP, in JSON. The exporter itself reads the endpoint, headers and timeout from the
+ * environment, by the names of its specification. `report` receives problems, at most once a minute.
  */
 export function startTracing(traces: NonNullable<Config['traces']>, report: (problem: string) => void): Tracing {
   const reportError = throttleReports(report)
@@ -49,8 +49,8 @@ export function startTracing(traces: NonNullable<Config['traces']>, report: (pro
   })
   return {
     tracer: createTracer(provider),
-    // Spans that cannot be sent by then are lost. The exporter would retry for ten seconds, and an unreachable collector must not
-    // delay the end of the process.
+    // Spans that are not sent by then are lost. The exporter would retry for ten seconds, but an unreachable collector
+    // must not delay the end of the process.
     stop: () =>
       Promise.race([provider.shutdown().catch(reportError), setTimeout(stopPatienceMs, undefined, { ref: false })]),
   }
@@ -65,7 +65,7 @@ function throttleReports(report: (problem: string) => void): (error: unknown) =>
   }
 }
 
-/** The exporter throws one error, or a list with those of every processor. */
+/** The exporter throws one error, or a list with the errors of every processor. */
 const reasonOf = (error: unknown): string =>
   [error]
     .flat()
@@ -110,7 +110,8 @@ function createTracer(provider: TracerProvider): Tracer {
       if (isTraced(signal)) end(spans.startSpan('wait', { startTime: sinceMs }, contextOf(signal)), false)
     if (sampled.length === 0) return () => {}
     const attributes = { 'kith.batch.items': items.length }
-    // A batch of one request continues its trace. A batch of several belongs to none of them, so batch and requests link to each other.
+    // A batch of one request continues its trace. A batch of several belongs to none of them, so batch and requests
+    // link to each other.
     const isSingle = items.length === 1
     const links = isSingle ? [] : sampled.map(span => ({ context: span.spanContext() }))
     const context = isSingle ? trace.setSpan(ROOT_CONTEXT, sampled[0]!) : ROOT_CONTEXT

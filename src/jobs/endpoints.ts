@@ -5,7 +5,7 @@ import { Type } from '../values/json-schema.ts'
 import { changeMany } from './jobs.ts'
 import { type BulkBody, bulkBody, exampleJob, job, jobPreview } from './schema.ts'
 
-/** The bulk endpoint of a kind of entity. People and the records of a stack have the same one. */
+/** The bulk endpoint of a kind of entity, for people or the records of a stack. */
 export function bulkEndpoints(kind: EntityKind): Route[] {
   const { path, params, plural, noun, identifier, writes, body } = kind
   return [

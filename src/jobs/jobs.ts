@@ -17,21 +17,21 @@ import type { BulkBody, Job, JobOp, JobPreview, JobRefusal, JobState, JobsQuery,
 import { countSelected, readSelected } from './selection.ts'
 import { endJobSql, insertJobSql, jobsFollowerName, listJobsSql, listRefusalsSql, readJobSql } from './sql.ts'
 
-/** What a job does with each entity, as it is stored: the request as it was checked, with what its caller may do. */
+/** The change that a job makes to each entity, as stored: the checked request, with the rights of its caller. */
 export type JobChange = Pick<Write, 'references' | 'erased' | 'handling' | 'mayRead' | 'bytes' | 'boundFrom'> & {
   body: EntityBody
-  /** Of an erasure. */
+  /** Only an erasure has this member and the next two. */
   reason?: string | undefined
   records?: 'keep' | 'linked' | undefined
   override_hold?: boolean | undefined
 }
 
-/** Whom a job changes: those of `ids`, in order, or those whom the filter selects. */
+/** The entities that a job changes: those of `ids`, in order, or those that the filter selects. */
 type Target = { stack_id: number; filter: object | null; ids: string[] | null; started_at: string }
 
 type NewJob = Target & { op: JobOp; change: JobChange; total: number }
 
-/** Begins a job, or tells what it would do. Throws a Fault of 400, 403 or 409. */
+/** Starts a job, or previews it in a dry run. Throws a Fault of 400, 403 or 409. */
 export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): Promise<HandlerResult> {
   const stack_id = await kind.stackOf(call)
   const { op } = call.body.change
@@ -56,13 +56,13 @@ export async function changeMany(kind: EntityKind, call: BatchCall<BulkBody>): P
   return { status: 202, data: begun, headers: { Location: `/v1/jobs/${encodeURIComponent(begun.id)}` } }
 }
 
-/** Relative times of the filter count from the beginning of the job. */
+/** Relative times in the filter count from the start of the job. */
 const optionsOf = (call: Call<unknown>, { stack_id, started_at }: Target) => ({
   ...filterOptionsOf(call, stack_id),
   nowMs: Date.parse(started_at),
 })
 
-/** Checks what a change may have, and whether the caller may make it. */
+/** Checks the members of a change, and whether the caller may make it. */
 function changeOf(kind: EntityKind, call: BatchCall<BulkBody>, stack_id: number): JobChange {
   const { op, body: given, reason, records, override_hold } = call.body.change
   const { caller, bytes, boundFrom } = call
@@ -111,7 +111,7 @@ async function begin({ context, caller, request_id, signal }: Call<unknown>, job
 
 const takenMessage = 'Another job or import has this request id. Send another X-Request-Id.'
 
-/** The write of an entity by a job that erases nobody. */
+/** The write of an entity by a job that is not an erasure. */
 export const writeOf = (
   { stack_id, op, change }: Pick<NewJob, 'stack_id' | 'op' | 'change'>,
   id: string,
@@ -119,12 +119,12 @@ export const writeOf = (
 ): Write =>
   newWrite({ ...change, ...author, operation: op === 'patch' ? 'patch' : 'delete', stack_id, address: { id } })
 
-/** A dry run tries sets for so long, and returns so many refusals. */
+/** A dry run tries sets for this time, and returns at most this many refusals. */
 const maxPreviewMs = 3_000
 const maxPreviewed = 100
 const idsPerPreview = 256
 
-/** Tells what a job would do with the first entities. Each set is tried on what is stored, so two sets do not see each other. */
+/** Previews a job on the first entities. Each set runs on the stored data, so no set sees the changes of another. */
 async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPreview> {
   const { context, caller, request_id, signal, limits } = call
   const { stack_id, ids, total } = job
@@ -164,7 +164,7 @@ async function preview(call: BatchCall<BulkBody>, job: NewJob): Promise<JobPrevi
 
 const heldRefusal: Refusal = createRefusal('invalid_parameter', 'The person is under a legal hold.', { status: 409 })
 
-/** Decides what an erasure of people would do. `erased` has those of earlier sets, and receives those of this one. */
+/** Previews an erasure of people. `erased` contains the people of earlier sets, and receives those of this set. */
 async function previewErasures(
   { context, signal }: Call<unknown>,
   { change }: NewJob,
@@ -195,7 +195,7 @@ async function previewErasures(
 
 export const noPersonRefusal: Refusal = createRefusal('not_found', 'There is no such person.')
 
-/** The outcome of a person whom a job erases. */
+/** The outcome for a person that a job erases. */
 export const doneAs = (result: 'deleted' | 'unchanged', id: string, sequence: number): Outcome => ({
   done: { result, id, external_id: null, version: 0, sequence },
 })
@@ -210,7 +210,7 @@ function toJson({ stack_id, ...row }: JobRow, definitions: Definitions): Job {
   return { ...row, owner: ownerOf(definitions, stack_id), remaining }
 }
 
-/** The job of this id, by default the one of the path, if the caller may write what it writes. */
+/** The job with this id, by default the id of the path. The caller must have the rights to make the job's writes. */
 export async function requireJob(
   { context, params, caller, signal }: Call<unknown>,
   id = params.job_id,
@@ -255,7 +255,7 @@ export async function listRefusals(call: Call<RefusalsQuery>) {
   })
 }
 
-/** Ends a job after the set that is being stored. One that has ended stays as it is. */
+/** Ends a job after the set in progress. A job that has ended does not change. */
 export async function cancelJob(call: Call<unknown>): Promise<Job> {
   const { id } = await requireJob(call)
   const { db, organization_id } = call.context

@@ -9,7 +9,7 @@ import { type JobsQuery, job, jobPage, jobsQuery, type RefusalsQuery, refusalPag
 import { advanceJobUndoSql, findJobToUndoSql } from './sql.ts'
 
 const row = { tag: 'Jobs', scope: 'people:write' } as const
-/** A job and its refusals name entities and rules, and show no values. */
+/** A job and its refusals name entities and rules, but show no values. */
 const open = { ...row, fields: 'none' } as const
 const byId = { path: '/v1/jobs/{job_id}', params: { job_id: 'external_id' } } as const
 const forRecords = 'For a job of records, the token needs `records:write` too.'

@@ -24,9 +24,9 @@ import {
   readRunningJobsSql,
 } from './sql.ts'
 
-/** A set holds the head for some 20 ms. */
+/** A set locks the head for about 20 ms. */
 const entitiesPerSet = 100
-/** An erasure is a transaction of its own, so a set of them only lets the other jobs of the organization have their turns. */
+/** Each erasure is a separate transaction. The size of a set only limits the wait of the organization's other jobs. */
 const erasuresPerSet = 20
 const defaultPausePerWork = 1
 
@@ -45,16 +45,16 @@ type RunningJob = {
 
 type StoredJob = Omit<RunningJob, 'change'> & { change: JobChange | null }
 
-/** A job at work. Its position follows each transaction that was committed. */
+/** A running job. Its position advances with each committed transaction. */
 type Run = { task: Task; job: RunningJob; author: Author; options: JobOptions }
 
-/** The job was cancelled, or another process has gone on with it. */
+/** The job was cancelled, or another process has continued it. */
 class Stopped extends Error {}
 
 /**
- * Runs the jobs of an organization, a small set of each in turn. The position of a job is stored in the transaction that changes the
- * entities up to it, and no transaction of a job commits that does not find the position where it began. So a crash loses no entity and
- * doubles none.
+ * Runs the jobs of an organization, a small set of each in turn. The transaction that changes entities also stores the
+ * job's next position. It commits only if the stored position is still the one from which it began. So a crash neither
+ * skips nor repeats an entity.
  */
 export function jobsFollower(options: JobOptions): Follower {
   return {
@@ -74,7 +74,7 @@ async function runJobs(task: Task, options: JobOptions): Promise<Progress> {
     if (jobs.length === 0) jobs = await db.query<StoredJob>(readRunningJobsSql, [organization_id])
     const stored = jobs.shift()
     if (!stored) return true
-    // A job that runs has its change.
+    // A running job has its change.
     const job: RunningJob = { ...stored, change: stored.change! }
     await runSet({ task, job, author: { actor: job.actor, request_id: job.id }, options })
     return false
@@ -88,11 +88,11 @@ async function runSet(run: Run): Promise<void> {
     const ids = await readNext(run)
     if (ids.length === 0) await end(run, 'done', null)
     else if (run.job.op !== 'erase') await writeSet(run, ids)
-    // One after the other, as requests do, with a certificate each.
+    // The job erases people one by one, as requests do, with a certificate each.
     else for (const id of ids) if (!run.task.signal.aborted) await erase(run, id)
   } catch (error) {
     if (error instanceof Stopped) return
-    // What the job asks for is not valid any more, such as a filter by an attribute that was archived.
+    // The request of the job has become invalid: for example, an attribute of its filter was archived.
     if (!(error instanceof Fault)) throw error
     const { message, details } = error.refusal
     await end(run, 'failed', [message, ...details.map(detail => `${detail.path} ${detail.message}`)].join(' '))
@@ -113,7 +113,7 @@ async function readNext({ task, job }: Run): Promise<string[]> {
   return rows.map(row => row.id)
 }
 
-/** Those of the entities that the job is for, asked under the lock of the head. */
+/** Returns the entities that still match the job's filter, or all without one. Runs under the lock of the head. */
 async function readTaken({ job }: Run, tx: Transaction, definitions: Definitions, ids: string[]): Promise<string[]> {
   const { filter, stack_id, started_at, change } = job
   if (!filter) return ids
@@ -124,8 +124,8 @@ async function readTaken({ job }: Run, tx: Transaction, definitions: Definitions
 }
 
 /**
- * Changes a set in one transaction. If it fails for a reason that nobody foresaw, each entity has one of its own, so that an odd one does
- * not hold up the job.
+ * Changes a set in one transaction. After an unexpected error, each entity gets a separate transaction, so that one bad
+ * entity does not hold up the job.
  */
 async function writeSet(run: Run, ids: string[]): Promise<void> {
   try {
@@ -137,7 +137,7 @@ async function writeSet(run: Run, ids: string[]): Promise<void> {
   }
 }
 
-/** Whether an error comes from what was written, and not from the connection, the lease or the end of the process. */
+/** Whether the writes themselves caused an error, and not the connection, the lease or the end of the process. */
 const isOfWork = ({ task }: Run, error: unknown) =>
   !(error instanceof Stopped || error instanceof LeaseLost || task.signal.aborted || isUnavailable(error))
 
@@ -159,16 +159,16 @@ async function writeTogether(run: Run, ids: string[]): Promise<void> {
   job.position = until
 }
 
-/** Throws {@link Stopped} if the job was cancelled, or is elsewhere by now. */
+/** Throws {@link Stopped} if the job was cancelled, or its position has changed. */
 async function lockJob({ job }: Run, { tx, organization_id }: Pick<Locked, 'tx' | 'organization_id'>): Promise<void> {
   const found = await tx.query(lockJobSql, [organization_id, job.id, job.position])
   if (found.length === 0) throw new Stopped()
 }
 
-/** What became of an entity. `id` is that of one that may have been refused. */
+/** The outcome of an entity. `id` names the entity in the list of refusals. */
 type Reached = { id: string; outcome: Outcome }
 
-/** Stores how far the job is, with what became of the entities up to there. */
+/** Stores the position of the job, and the outcomes of the entities up to it. */
 async function store({ task, job }: Run, tx: Transaction, until: string, reached: readonly Reached[]): Promise<void> {
   const { organization_id } = task
   const refusals = reached.flatMap(({ id: entity_id, outcome }) => {
@@ -186,7 +186,7 @@ async function store({ task, job }: Run, tx: Transaction, until: string, reached
   if (refusals.length > 0) await tx.query(insertRefusalsSql, [organization_id, job.id, JSON.stringify(refusals)])
 }
 
-/** Goes on to an entity that the job has not changed. */
+/** Skips an entity that the job has not changed. */
 async function advance(run: Run, id: string, outcomes: readonly Outcome[]): Promise<void> {
   const reached = outcomes.map(outcome => ({ id, outcome }))
   await run.task.db.transaction(tx => store(run, tx, id, reached))

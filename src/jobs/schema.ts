@@ -19,7 +19,7 @@ export type JobOp = (typeof jobOps)[number]
 export const jobStates = ['running', 'done', 'cancelled', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
-/** A request may name so many entities. More are for a filter. */
+/** The maximum number of entities that a request names. A filter selects more. */
 const maxIds = 10_000
 
 const change = closedObject(
@@ -37,10 +37,10 @@ const change = closedObject(
     reason: Type.Optional(filledText(2_000, 'Why people are erased. It stays, and must name nobody.')),
     records: Type.Optional(
       Type.Enum(['keep', 'linked'], {
-        description: 'Of an erasure: whether records that only the person has go with it.',
+        description: 'Only for an erasure: whether records that only the person has are erased too.',
       }),
     ),
-    override_hold: Type.Optional(flag('Of an erasure: erase people although they are under a legal hold.')),
+    override_hold: Type.Optional(flag('Only for an erasure: erase people although they are under a legal hold.')),
   },
   { title: 'BulkChange' },
 )
@@ -103,7 +103,7 @@ export const job = Type.Object(
     op: Type.Enum([...jobOps]),
     actor: text('The subject of the token that began it.'),
     state: Type.Enum([...jobStates], {
-      description: '`failed`: see `failure`. What was changed before stays changed.',
+      description: '`failed`: see `failure`. The changes before the failure stay.',
     }),
     ...counts,
     remaining: count('Entities that it has not reached.'),
@@ -133,7 +133,7 @@ export const jobPreview = Type.Object(
   },
   {
     title: 'JobPreview',
-    description: 'What a job would do.',
+    description: 'The result of a dry run of a job.',
     examples: [{ dry_run: true, total: 5_432, tested: 5_432, done: 5_432, unchanged: 0, refused: 0, refusals: [] }],
   },
 )

@@ -5,7 +5,9 @@ import type { UndeclaredKey } from '../queries/grammar/parse.ts'
 import { readIdPage } from '../queries/pages/id-page.ts'
 import { type FilterOptions, underDefinitions } from '../queries/plan/reading.ts'
 
-/** The entities of a stack that a filter selects, of those that existed at a time. Relative times count from it too. */
+/**
+ * The entities of a stack that a filter selects among those that existed at a time. Relative times count from it too.
+ */
 export type Selection = { stack_id: number; filter: object; started_at: string }
 
 type Place = { after: string | null; size: number }
@@ -26,8 +28,8 @@ export async function readSelected(
 }
 
 /**
- * Counts the entities that a filter selects, and finds the keys that it probably misspells. Throws the Faults of the filter, and those of
- * `options.authorize`.
+ * Counts the entities that a filter selects, and finds the keys that it probably misspells. Throws the Faults of the
+ * filter and of `options.authorize`.
  */
 export async function countSelected(
   context: Context,
@@ -46,7 +48,7 @@ function readIds(
   { stack_id, filter, existed, after, size, isCounted }: Request,
   options: FilterOptions,
 ): Promise<{ ids: string[]; count: number | undefined; unusedKeys: UndeclaredKey[] }> {
-  // A row of more than 0 bytes is shown as its identifier alone.
+  // A row of more than 0 bytes is reduced to its identifier.
   const projection = projectionOf(['external_id'], stack_id)
   const position = { direction: 'asc' as const, after_id: after ?? undefined, size, maxRowBytes: 0, projection }
   return underDefinitions(context, { stack_id, filter, ...options }, async reading => {

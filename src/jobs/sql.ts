@@ -3,8 +3,8 @@ import { statement } from '../db/db.ts'
 export const jobsFollowerName = 'jobs'
 
 /**
- * $2: id, $3: stack, $4: actor, $5: op, $6: change, $7: filter, $8: ids, $9: the time, $10: total. Returns no row if a job or an import has
- * the id.
+ * $2: id, $3: stack, $4: actor, $5: op, $6: change, $7: filter, $8: ids, $9: the time, $10: total. Returns no row if a
+ * job or an import already has the id.
  */
 export const insertJobSql = statement(
   'insert_job',
@@ -25,7 +25,10 @@ export const readJobSql = statement(
   `select ${columns} from jobs j where j.organization_id = $1 and j.id = $2`,
 )
 
-/** $2: the id of a job, or null, $3: limit, $4: whether to list jobs of records too, $5: the stacks whose jobs to list; null: all. */
+/**
+ * $2: the id of a job, or null, $3: limit, $4: whether to list jobs of records too, $5: the stacks whose jobs to list,
+ * or null for all.
+ */
 export const listJobsSql = statement(
   'list_jobs',
   `select ${columns} from jobs j
@@ -42,20 +45,23 @@ export const readRunningJobsSql = statement(
    from jobs j where j.organization_id = $1 and j.ended_at is null order by j.started_at, j.id`,
 )
 
-/** $2: job, $3: position, or null at the beginning, $4: limit. The next of the entities that the job names. */
+/** $2: job, $3: position, or null at the beginning, $4: limit. The next entities that the job names. */
 export const readNextIdsSql = statement(
   'read_next_ids_of_job',
   `select i.id from jobs j cross join unnest(j.ids) as i(id)
    where j.organization_id = $1 and j.id = $2 and ($3::uuid is null or i.id > $3::uuid) order by i.id limit $4`,
 )
 
-/** Whether the job $2 runs, and has reached $3 or, if that is null, nothing. */
+/** Whether the job $2 runs and is at the position $3, which is null at the beginning. */
 const isAt = 'j.organization_id = $1 and j.id = $2 and j.ended_at is null and j.position is not distinct from $3::uuid'
 
-/** $2: id, $3: position. Locks a job that runs and is at the position to the end of the transaction. */
+/** $2: id, $3: position. Locks a running job at this position until the end of the transaction. */
 export const lockJobSql = statement('lock_job', `select j.id from jobs j where ${isAt} for update`)
 
-/** $2: id, $3: position, $4: new position, $5 to $7: how many were done, unchanged and refused, $8: the newest change, or null. */
+/**
+ * $2: id, $3: position, $4: new position, $5 to $7: the numbers of done, unchanged and refused entities, $8: the newest
+ * change, or null.
+ */
 export const advanceJobSql = statement(
   'advance_job',
   `update jobs j set position = $4::uuid, done = j.done + $5::integer, unchanged = j.unchanged + $6::integer,
@@ -72,7 +78,7 @@ export const insertRefusalsSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: id, $3: the time, $4: state, $5: failure. Ends a job that runs, and forgets what may name a person. */
+/** $2: id, $3: the time, $4: state, $5: failure. Ends a running job, and removes its values that may name a person. */
 export const endJobSql = statement(
   'end_job',
   `update jobs j set ended_at = $3, state = $4, failure = $5, change = null, filter = null, ids = null
@@ -98,7 +104,7 @@ export const findJobToUndoSql = statement(
    where j.organization_id = $1 and j.id = $2`,
 )
 
-/** $2: id, $3: position, $4: the time if the undo is done, or null. */
+/** $2: id, $3: position, $4: the time if the undo is complete, or null. */
 export const advanceJobUndoSql = statement(
   'advance_job_undo',
   'update jobs j set undo_sequence = $3, undone_at = $4 where j.organization_id = $1 and j.id = $2',

@@ -8,15 +8,19 @@ import { syncFolder } from '../process/sync-folder.ts'
 
 type KeyConfig = Pick<Config, 'masterKeyFile' | 'databaseUrl' | 'dataDir'>
 
-/** The path of the file of the master keys. Undefined with a database of one's own and no KITH_MASTER_KEY_FILE: there is no master key. */
+/**
+ * The path of the file of the master keys. With an external database and no KITH_MASTER_KEY_FILE it is undefined: there
+ * is no master key.
+ */
 export function keyFilePath({ masterKeyFile, databaseUrl, dataDir }: KeyConfig): string | undefined {
   if (masterKeyFile !== undefined) return resolve(masterKeyFile)
   return databaseUrl === undefined ? join(resolve(dataDir), 'master.key') : undefined
 }
 
 /**
- * The master keys of the file, which is read again when it has changed: all processes then go on while a key is replaced. The file of a data
- * folder may be missing. Throws an Error whose message says what to do, for a file that cannot be used.
+ * The master keys of the file. It is read again when it has changed, so that all processes continue while a key is
+ * replaced. The file of a data folder may be missing. If the file cannot be used, throws an Error whose message says
+ * what to do.
  */
 export function openMasterKeys(config: KeyConfig): MasterKeys {
   const path = keyFilePath(config)
@@ -27,7 +31,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
     const found = `${mtimeMs} ${size} ${ino}`
     if (found === state) return keys
     const readNow = readKeys(path, config.masterKeyFile === undefined)
-    // A file that is away does not end a process that knows the keys.
+    // Without the file, the process continues with the keys that it has.
     if (readNow.length > 0) keys = readNow
     state = found
     return keys
@@ -37,7 +41,7 @@ export function openMasterKeys(config: KeyConfig): MasterKeys {
     try {
       return read()
     } catch {
-      // The file may be in the middle of its replacement.
+      // Another process may be replacing the file.
       return keys
     }
   })
@@ -70,15 +74,15 @@ function readKeys(path: string, mayBeMissing: boolean): MasterKey[] {
 const comment = '# The master key of kith. Keep a copy apart from the backups: it opens the keys and secrets in them.'
 const newKey = () => randomBytes(32).toString('base64')
 
-/** Makes the file with a new key, mode 600. A file that another process has made meanwhile stays. */
+/** Creates the file with a new key, mode 600. If another process has created it meanwhile, that file stays. */
 export const makeKeyFile = (path: string): Promise<void> => writeKeyFile(path, `${comment}\n${newKey()}\n`, link)
 
-/** Puts a new key before the others: it wraps from now on, and they still unwrap. */
+/** Puts a new key before the others. It wraps from now on, and the others still unwrap. */
 export async function addMasterKey(path: string): Promise<void> {
   await writeKeyFile(path, `${newKey()}\n${await readFile(path, 'utf8')}`, rename)
 }
 
-/** Writes the file under another name and gives it its own when it is on the disk, so that no process reads a part. */
+/** Writes the file under a temporary name and renames it once it is on disk, so that no process reads a part. */
 async function writeKeyFile(path: string, text: string, publish: (from: string, to: string) => Promise<void>) {
   const partial = `${path}.${process.pid}.partial`
   const file = await open(partial, 'wx', 0o600)

@@ -49,7 +49,7 @@ beforeAll(async () => {
 })
 afterAll(() => receiver.close())
 
-/** The rows as a dump has them. */
+/** The rows as a dump contains them. */
 type Dump = {
   signing: { kid: string; private_jwk: unknown }
   ledger: { kid: string; private_jwk: unknown }
@@ -224,7 +224,7 @@ it('bytes that are moved to another row do not open, nor do changed ones', async
   const [, id, text] = wrapped.split(':')
   for (let at = 0; at < text!.length; at++) {
     const changed = `${text!.slice(0, at)}${text![at] === 'A' ? 'B' : 'A'}${text!.slice(at + 1)}`
-    // The last character of base64url may have bits that say nothing.
+    // The last character of base64url may have unused bits.
     if (Buffer.from(changed, 'base64url').equals(Buffer.from(text!, 'base64url'))) continue
     expect(() => keys.unwrap(`wrapped:${id}:${changed}`, rowOf('link_keys', 1, 1))).toThrow('it was changed')
   }
@@ -257,7 +257,7 @@ describe('a rotation of the master key', () => {
       const { wrapped, lost } = await rewrapAll(other)
       expect([wrapped, lost]).toEqual([expect.objectContaining({ webhooks: 1, deliverability_sources: 2 }), {}])
       expect(await rewrapAll(service.db)).toEqual({ wrapped: {}, lost: {} })
-      // What this process wraps from now on is wrapped by the new key, too.
+      // This process also wraps new secrets by the new key.
       const rotated = (await ok('POST', '/v1/webhooks/1/rotate')).secret
       webhookSecret = rotated
       const { webhook, signing, link: linkKey } = await dump()
@@ -293,7 +293,7 @@ it('a process that has read the master key goes on when its file is away, and do
   const keys = openMasterKeys(config)
   expect(keys.wrappingId()).toBeUndefined()
   await makeKeyFile(join(dataDir, 'master.key'))
-  // A second process that makes one at the same time keeps the first.
+  // A second process that creates the file at the same time keeps the first file.
   const id = keys.wrappingId()
   await makeKeyFile(join(dataDir, 'master.key'))
   expect([keys.wrappingId(), openMasterKeys(config).wrappingId()]).toEqual([id, id])

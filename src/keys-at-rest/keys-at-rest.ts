@@ -26,26 +26,29 @@ import {
   storeWebhookSql,
 } from './sql.ts'
 
-/** A text as it is stored, and the name of the row that it is wrapped for. */
+/** A stored text, and the name of the row that it is wrapped for. */
 type StoredSecret = [stored: string, row: string]
 
 /** The wrapped columns of a table. */
 type WrappedColumns<Row> = {
-  /** The rows that have a secret which is not like the pattern. */
+  /** Finds the rows with a secret that does not match the pattern. */
   find: (db: Database, pattern: string) => Promise<Row[]>
   secrets: (row: Row) => StoredSecret[]
-  /** Stores the secrets, wrapped anew, in the same order, unless a write has changed the row since it was read. */
+  /** Stores the rewrapped secrets, in the same order, unless a write has changed the row since it was read. */
   store: (db: Database, row: Row, wrapped: string[]) => Promise<unknown>
-  /** Replaces or deletes a row that does not open. */
+  /** Replaces or deletes a row that cannot be unwrapped. */
   forget: (db: Database, row: Row) => Promise<unknown>
 }
 
-/** The stored text of a value of JSON, see {@link wrapJson}. */
+/** The stored text of a JSON value, see {@link wrapJson}. */
 const textOf = (stored: unknown) => (typeof stored === 'string' ? stored : JSON.stringify(stored))
 
 type PrivateKey = { kid: string; private_jwk: unknown }
 
-/** The keys of a table. If the key that signs tokens is replaced, its tokens stay valid, because the public half is not wrapped. */
+/**
+ * The private keys of a table. If the key that signs tokens is replaced, its tokens stay valid, because the public half
+ * is not wrapped.
+ */
 const keysOf = (
   table: keyof typeof privateKeys,
   rowOf: (kid: string) => string,
@@ -60,7 +63,7 @@ const keysOf = (
 
 type LinkKey = { organization_id: number; id: number; secret: Buffer }
 
-/** The next link of an organization makes a new key. */
+/** The next link of an organization creates a new key. */
 const link_keys: WrappedColumns<LinkKey> = {
   find: (db, pattern) => db.query<LinkKey>(findLinkKeysSql, [pattern]),
   secrets: ({ organization_id, id, secret }) => [[secret.toString('latin1'), linkKeyRow(organization_id, id)]],
@@ -71,7 +74,10 @@ const link_keys: WrappedColumns<LinkKey> = {
 
 type Webhook = WebhookKey & StoredSecrets
 
-/** A receiver refuses the deliveries of a replaced secret, and kith repeats them, until the secret is rotated and the receiver has it. */
+/**
+ * If a secret is replaced, the receiver refuses the deliveries and kith repeats them, until the secret is rotated and
+ * the receiver has it.
+ */
 const webhooks: WrappedColumns<Webhook> = {
   find: (db, pattern) => db.query<Webhook>(findWebhooksSql, [pattern]),
   secrets: row => [
@@ -95,7 +101,7 @@ const asRead = ({ organization_id, id, secrets, request_headers }: Webhook) =>
 
 type Source = { organization_id: number; key: string; secret_path: string; secret: string | null }
 
-/** Without its secret, a source would accept events that its provider did not sign, so it is deleted. */
+/** Without its secret, a source would accept unsigned events, so it is deleted. */
 const deliverability_sources: WrappedColumns<Source> = {
   find: (db, pattern) => db.query<Source>(findSourcesSql, [pattern]),
   secrets: ({ organization_id: id, key, secret_path, secret }) => [
@@ -107,7 +113,7 @@ const deliverability_sources: WrappedColumns<Source> = {
   forget: (db, { organization_id, key }) => db.query(deleteSourceSql, [organization_id, key]),
 }
 
-/** Everything that is wrapped, by table. The first two have a row in every database since its first start. */
+/** All wrapped columns, by table. The first two tables have a row in every database since its first start. */
 const wrappedColumns = {
   signing_keys: keysOf('signing_keys', signingKeyRow, rotateKeys),
   ledger_keys: keysOf('ledger_keys', ledgerKeyRow, rotateLedgerKey),
@@ -117,8 +123,8 @@ const wrappedColumns = {
 } as unknown as Record<string, WrappedColumns<unknown>>
 
 /**
- * Makes the master key of a data folder that has none. Throws an Error if the keys of the database are wrapped by a master key that the
- * process does not have: a new one would replace it. `forgetsLost` makes one all the same.
+ * Creates the master key of a data folder that has none. Throws an Error if a master key that the process does not have
+ * wraps the keys of the database, because a new key would replace it. `forgetsLost` creates one anyway.
  */
 export async function ensureMasterKey(db: Database, config: Config, { forgetsLost = false } = {}): Promise<void> {
   const path = keyFilePath(config)
@@ -133,8 +139,8 @@ export async function ensureMasterKey(db: Database, config: Config, { forgetsLos
 }
 
 /**
- * Returns the id of the master key that wraps the keys of tokens and ledgers, if the process does not have it. Throws an Error if their bytes
- * were changed.
+ * Returns the id of the master key that wraps the keys of tokens and ledgers, if the process does not have it. Throws
+ * an Error if their bytes were changed.
  */
 export async function findLostKey(db: Database): Promise<string | undefined> {
   const keys = masterKeysOf(db)
@@ -150,15 +156,19 @@ export async function findLostKey(db: Database): Promise<string | undefined> {
 const rewrap = ({ secrets }: WrappedColumns<unknown>, row: unknown, keys: MasterKeys) =>
   secrets(row).map(([stored, name]) => keys.wrap(keys.unwrap(stored, name), name))
 
-/** Rows that the first master key did not wrap, by table: how many open, and how many are lost because their master key is missing. */
+/**
+ * The number of rows by table that the first master key did not wrap: rewrapped ones, and those that are lost because
+ * their master key is missing.
+ */
 export type Rewrapped = { wrapped: Record<string, number>; lost: Record<string, number> }
 
-/** Updates under way at a time. */
+/** The number of concurrent updates. */
 const maxConcurrent = 8
 
 /**
- * Wraps everything by the first master key. `forgetsLost` replaces or deletes what does not open. Writes go on meanwhile. A run that was
- * interrupted is finished by the next one, and a run without work changes nothing. `dryRun` only counts.
+ * Rewraps everything with the first master key. `forgetsLost` replaces or deletes rows that cannot be unwrapped. Writes
+ * continue meanwhile. The next run finishes an interrupted one, and a run without work changes nothing. `dryRun` only
+ * counts.
  */
 export async function rewrapAll(db: Database, { forgetsLost = false, dryRun = false } = {}): Promise<Rewrapped> {
   const keys = masterKeysOf(db)

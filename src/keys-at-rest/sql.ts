@@ -1,12 +1,13 @@
 import { statement } from '../db/db.ts'
 
-// Each statement that finds secrets takes $1: the beginning of what needs nothing, as a pattern, and returns the rows that have something
-// else. Each that stores them compares the secrets that were read, so a write meanwhile is not undone.
+// Each statement that finds secrets takes $1, a pattern of the beginning of current values, and returns the rows with
+// other values. Each statement that stores secrets compares the secrets that were read, so that it undoes no concurrent
+// write.
 
-/** A column of JSON is a string if it is wrapped. */
+/** A JSON column is a string if it is wrapped. */
 const differs = (column: string) => `${column} #>> '{}' not like $1`
 
-/** The statements of a table of keys that sign. To store, $1: kid, $2: as it was read, $3: as it is to be. */
+/** The statements of a table of signing keys. To store, $1: kid, $2: the value that was read, $3: the new value. */
 const privateKeysOf = (table: 'signing_keys' | 'ledger_keys') => ({
   find: statement(
     `find_wrapped_${table}`,
@@ -25,13 +26,13 @@ export const findLinkKeysSql = statement(
   `select k.organization_id, k.id, k.secret from link_keys k where ${isLinkKeyToWrap}`,
 )
 
-/** $2: id, $3: as it was read, $4: as it is to be. */
+/** $2: id, $3: the value that was read, $4: the new value. */
 export const storeLinkKeySql = statement(
   'store_wrapped_link_key',
   'update link_keys k set secret = $4 where k.organization_id = $1 and k.id = $2 and k.secret = $3 returning k.id',
 )
 
-/** $2: id, $3: as it was read. The next link of the organization makes a new key. */
+/** $2: id, $3: the value that was read. The next link of the organization creates a new key. */
 export const deleteLinkKeySql = statement(
   'delete_lost_link_key',
   'delete from link_keys k where k.organization_id = $1 and k.id = $2 and k.secret = $3 returning k.id',
@@ -44,7 +45,7 @@ export const findWebhooksSql = statement(
   `select w.organization_id, w.id, w.secrets, w.headers as request_headers from webhooks w where ${isWebhookToWrap}`,
 )
 
-/** $2: id, $3 and $4: secrets and headers as they were read, $5 and $6: as they are to be. */
+/** $2: id, $3 and $4: the secrets and headers that were read, $5 and $6: the new ones. */
 export const storeWebhookSql = statement(
   'store_wrapped_webhook',
   `update webhooks w set secrets = $5::jsonb, headers = $6::jsonb
@@ -57,7 +58,7 @@ export const findSourcesSql = statement(
   `select s.organization_id, s.key, s.secret_path, s.secret from deliverability_sources s where ${isSourceToWrap}`,
 )
 
-/** $2: key, $3 and $4: path and secret as they were read, $5 and $6: as they are to be. */
+/** $2: key, $3 and $4: the path and secret that were read, $5 and $6: the new ones. */
 export const storeSourceSql = statement(
   'store_wrapped_source',
   `update deliverability_sources s set secret_path = $5, secret = $6

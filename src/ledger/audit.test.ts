@@ -17,7 +17,7 @@ async function answer({ send }: Organization, count: number) {
         external_id: `p${++people}`,
         consents: ['email', 'sms'].map(channel => ({
           ...{ consent_type_id: 1, channel, state: people % 3 > 0 },
-          // Times with microseconds, with milliseconds, none, and unknown ones.
+          // The times have microseconds, milliseconds, or are absent or unknown.
           ...(people % 5 > 0 && { collected_at: `2020-01-01T00:00:00.${people % 2 ? '120450' : '120'}Z` }),
           ...(people % 10 === 5 && { undated: true }),
         })),
@@ -35,7 +35,7 @@ async function makeLedger(count: number): Promise<Organization> {
 }
 
 const audit = ({ id }: Organization, options = {}) => auditLedger(contextOf(service.db, id), options)
-/** What the ledger itself lacks, where a test changed answers and left what follows from them. */
+/** Audits only the ledger itself. Tests that change answers do not change the values derived from them. */
 async function auditSealed(shop: Organization, options = {}) {
   const { findings, ...result } = await audit(shop, options)
   return { ...result, findings: findings.filter(({ kind }) => kind !== 'in_force' && kind !== 'text') }
@@ -47,7 +47,7 @@ const checkpointOf = async ({ send }: Organization) =>
 /** Flips one bit of a column of bytes. */
 const flipped = (column: string, bit: number) => `set_bit(${column}, ${bit}, 1 - get_bit(${column}, ${bit}))`
 
-/** The time `at`, later by an interval. Citus updates no row with the sum itself, which depends on the time zone of the session. */
+/** `at` plus an interval. The plain sum depends on the session's time zone, so Citus rejects an update with it. */
 const later = (interval: string) => `(at at time zone 'UTC' + interval '${interval}') at time zone 'UTC'`
 
 describe('the audit of a ledger of 1,100 answers', { timeout: 120_000 }, () => {
@@ -69,7 +69,10 @@ describe('the audit of a ledger of 1,100 answers', { timeout: 120_000 }, () => {
     join changes c on c.organization_id = $1 and c.sequence = e.sequence ${where(index).replace('where organization_id', 'where e.organization_id').replace('index', 'e.index')})`
   const named = (index: number) => new RegExp(`^Entry ${index} \\(change \\d+, consent type 1, (email|sms)\\)`)
 
-  /** Statements that change stored data, and undo it: what was changed, what says so, and how. */
+  /**
+   * Changes of stored data: a name, the message that reports the change, the statement, and the statement that undoes
+   * it.
+   */
   const changes: [what: string, message: RegExp, change: string, undo?: string][] = [
     ...[0, 255, 256, 700, 1_099].flatMap((index): [string, RegExp, string][] => [
       [

@@ -38,7 +38,10 @@ import {
 
 /** A part of the ledger that was changed after it was sealed. `message` is a sentence. */
 type Finding = {
-  /** The last two are no part of the ledger, and follow from it: texts, and the answers by which people are written to. */
+  /**
+   * The last two kinds are derived from the ledger: texts, and the answers in force, which decide who may be written
+   * to.
+   */
   kind: 'entry' | 'answer' | 'tile' | 'checkpoint' | 'text' | 'in_force'
   /** The index of an entry. */
   index?: number
@@ -50,10 +53,10 @@ export type AuditResult = {
   size: number
   /** The root hash that follows from the entries, in base64. */
   root_hash: string
-  /** Answers that are not sealed yet, because they are new. */
+  /** The number of new answers that are not sealed yet. */
   waiting: number
   findings: Finding[]
-  /** Whether there are more findings than these. */
+  /** Whether there are more findings than those listed. */
   has_more: boolean
 }
 
@@ -65,13 +68,14 @@ type AuditOptions = {
 
 /** The entries that are read at a time. */
 const entriesPerPart = 16 * tileWidth
-/** The most answers that wait for their entries: those of a part, and the rest of its last change. */
+/** The maximum number of answers without a matching entry yet: those of a part, and the rest of its last change. */
 const maxOpen = 2 * entriesPerPart
 const maxFindings = 100
 
 /**
- * Verifies a checkpoint that was kept elsewhere. Throws a FormatError if it is malformed, belongs to another ledger, or is not signed
- * by a key of this service. An earlier `log_id` of the organization is the same ledger: it goes on after `kith log renew`.
+ * Verifies a checkpoint that was kept elsewhere. Throws a FormatError if it is malformed, belongs to another ledger, or
+ * is not signed by a key of this service. An earlier `log_id` of the organization counts as the same ledger, which
+ * continues after `kith log renew`.
  */
 export async function readKeptCheckpoint(db: Database, organization: string, note: string): Promise<Checkpoint> {
   const checkpoint = await readCheckpoint(note, await listLedgerKeys(db))
@@ -79,7 +83,7 @@ export async function readKeptCheckpoint(db: Database, organization: string, not
   throw new FormatError(`The checkpoint belongs to another ledger, ${checkpoint.origin}.`)
 }
 
-/** Verifies a checkpoint by the keys of all ledgers, whose name is its origin. */
+/** Verifies a checkpoint by the keys of all ledgers, named by its origin. */
 async function readCheckpoint(note: string, keys: LedgerKey[]): Promise<Checkpoint> {
   const checkpoint = parseCheckpoint(parseNote(note).text)
   const texts = keys.map(({ publicKey }) => formatVerifierKey(checkpoint.origin, publicKey))
@@ -88,8 +92,8 @@ async function readCheckpoint(note: string, keys: LedgerKey[]): Promise<Checkpoi
 }
 
 /**
- * Seals the answers of an organization again with their stored salts, from one snapshot, and names what differs from the ledger. It needs
- * little memory at any size.
+ * Seals the answers of an organization again with their stored salts, from one snapshot, and reports the differences
+ * from the ledger. It needs little memory at any size.
  */
 export async function auditLedger({ db, organization_id }: Context, options: AuditOptions = {}): Promise<AuditResult> {
   const snapshot = await openSnapshot(db)
@@ -124,10 +128,10 @@ class Audit {
   readonly #findings: Finding[] = []
   /** The tree that follows from the entries. */
   readonly #tree = new GrowingTree()
-  /** The stored tree by its partial tiles, if these are those of its size. */
+  /** The stored tree, built from its partial tiles. Undefined if these do not fit its size. */
   readonly #storedTree: GrowingTree | undefined
   readonly #storedEdge: ReadonlyMap<string, Buffer>
-  /** The answers that were read up to the change `#after`, and which no entry was compared with. */
+  /** The answers up to the change `#after` that were not compared with an entry yet. */
   readonly #open = new Map<string, Answer>()
   #after = 0
   #answers = 0
@@ -172,7 +176,7 @@ class Audit {
     if (tiles !== count) this.#report('tile', `${tiles} full tiles are stored, but ${size} entries have ${count}.`)
   }
 
-  /** Compares entries with their answers and their tiles. The first one begins a tile. */
+  /** Compares entries with their answers and their tiles. The first entry begins a tile. */
   async #checkPart(from: number, to: number): Promise<void> {
     const { db, organization_id } = this.#reading
     const read = await db.query<StoredEntry>(readEntryRangeSql, [organization_id, from, to])
@@ -181,7 +185,7 @@ class Audit {
     const entries = new Map(read.map(entry => [entry.index, entry]))
     for (let start = from; start < to; start += tileWidth)
       await this.#checkBlock(start, Math.min(start + tileWidth, to), entries)
-    // The next part may have the rest of the last change.
+    // The next part may contain the rest of the last change.
     this.#reportUnsealed(last)
     this.#options.onProgress?.(to, this.#state.size)
   }
@@ -195,7 +199,7 @@ class Audit {
     }
   }
 
-  /** Reports the changes before this one with answers that no entry has. */
+  /** Reports the changes before this one whose answers have no entry. */
   #reportUnsealed(before: number): void {
     const unsealed = [...this.#open].filter(([, { sequence }]) => sequence < before)
     for (const [key] of unsealed) this.#open.delete(key)
@@ -203,7 +207,7 @@ class Audit {
       this.#report('answer', `An answer of change ${sequence} is not in the ledger.`)
   }
 
-  /** Reports the answers after the last entry, up to the position, and those that belong to no change. */
+  /** Reports the answers after the last entry and up to the position, and the answers without a change. */
   async #checkRest(): Promise<void> {
     const { position, answers, waiting } = this.#state
     do {
@@ -214,7 +218,7 @@ class Audit {
     if (strays > 0) this.#report('answer', `The consent history has answers that belong to no change: ${strays}.`)
   }
 
-  /** Checks the entries of one tile of the lowest level, and goes on with the hashes that the tile above agrees with. */
+  /** Checks the entries of one tile of the lowest level. Continues with the hashes that the tile above confirms. */
   async #checkBlock(start: number, end: number, entries: ReadonlyMap<number, StoredEntry>): Promise<void> {
     const computed = Buffer.alloc((end - start) * hashBytes)
     for (let index = start; index < end; index++) {
@@ -235,8 +239,8 @@ class Audit {
   }
 
   /**
-   * The hashes of a tile of leaves as they were sealed. The stored tile is right if the one above, or the checkpoint, agrees with it; else the
-   * hashes that follow from the entries count.
+   * The hashes of a tile of leaves as they were sealed. The stored tile is right if the tile above or the checkpoint
+   * confirms it. Otherwise the hashes computed from the entries count.
    */
   async #sealedHashes(index: number, computed: Buffer): Promise<Buffer> {
     const id = { level: 0, index }
@@ -254,7 +258,7 @@ class Audit {
     return above?.subarray(at, at + hashBytes).equals(subtreeRoot(stored)) === true
   }
 
-  /** The root hash that the stored checkpoint states, without a look at its signature. */
+  /** The root hash that the stored checkpoint states. Its signature is not checked. */
   #claimedRoot(): Uint8Array {
     try {
       return parseCheckpoint(parseNote(this.#state.checkpoint ?? '').text).rootHash
@@ -292,7 +296,7 @@ class Audit {
     else if (data && !data.equals(hash)) say('its answer or its salt was changed')
   }
 
-  /** Compares the root hash with the kept checkpoint at the size that it has. */
+  /** Compares the root hash with the kept checkpoint when the tree reaches its size. */
   #checkSince(): void {
     const { since } = this.#options
     if (since?.size !== this.#tree.size || this.#tree.root().equals(since.rootHash)) return
@@ -321,13 +325,16 @@ class Audit {
     await this.#checkCheckpoint(checkpoint ?? '')
   }
 
-  /** Checks what follows from the sealed answers: their texts, and the answers in force, by which people are written to. */
+  /**
+   * Checks the data derived from the sealed answers: their texts, and the answers in force, which decide who may be
+   * written to.
+   */
   async #checkDerived(): Promise<void> {
     const { db, organization_id } = this.#reading
     const values = [organization_id, maxFindings + 1]
     for (const { consent_type_id, version } of await db.query<FoundText>(findForeignTextsSql, values))
       this.#report('text', `Text ${version} of consent type ${consent_type_id} was changed.`)
-    // Beside a history that was changed, these would only repeat it.
+    // If the history was changed, these findings would only repeat that.
     if (this.#findings.length > 0) return
     const sayForeign = (whose: string, { consent_type_id, channel }: AnsweredPurpose) =>
       this.#report(

@@ -10,7 +10,7 @@ import type { LedgerEntry } from './schema.ts'
 const dpv = 'https://w3id.org/dpv'
 const term = (name: string) => `${dpv}#${name}`
 
-/** Expands a receipt. Throws if a member has no meaning, or if anything outside of the receipt is needed. */
+/** Expands a receipt. Throws if a member has no meaning, or if the expansion needs another document. */
 async function expand(receipt: Receipt): Promise<Record<string, unknown>> {
   const documentLoader = async (url: string): Promise<never> => {
     throw new Error(`the receipt needs ${url}`)

@@ -7,10 +7,10 @@ import { FormatError } from '../../client/src/ledger-text.ts'
 import { parseJson } from '../values/parse-json.ts'
 import { formatVerifierKey, organizationOfOrigin } from './note.ts'
 
-/** The format of certificates. A later format has another number. */
+/** The format of certificates. A later format gets another number. */
 const certificateFormat = 'kith erasure certificate 1'
 
-/** The facts of an erasure. They name nobody but by internal identifiers. */
+/** The facts of an erasure. They name people only by internal identifiers. */
 export type ErasureFacts = {
   id: number
   at: string
@@ -23,7 +23,7 @@ export type ErasureFacts = {
   records: 'keep' | 'linked'
   /** The number of rows that were deleted or blanked, by table. */
   removed: Record<string, number>
-  /** The number of keyed hashes that stay, so that the person does not come back by mistake. */
+  /** The number of keyed hashes that stay. They prevent that the person returns by mistake. */
   tombstones: number
   not_removed: readonly string[]
 }
@@ -36,7 +36,7 @@ export type CertificateContent = {
   erasure: ErasureFacts
 }
 
-/** A certificate that proves nothing. `part` is what is wrong. */
+/** A certificate that proves nothing. `part` names the wrong part. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError'
   readonly part: 'certificate' | 'signature' | 'verifier_key' | 'format' | 'key'
@@ -58,15 +58,15 @@ export async function signCertificate(origin: string, erasure: ErasureFacts, sig
     .sign(signer.privateKey)
 }
 
-/** Reads a certificate without a look at its signature: one that kith itself has stored. */
+/** Reads a certificate that kith itself has stored, without checking its signature. */
 export const readCertificate = (certificate: string): CertificateContent =>
   JSON.parse(Buffer.from(certificate.split('.')[1]!, 'base64url').toString())
 
 const compactForm = /^[\w-]+\.[\w-]+\.[\w-]+$/
 
 /**
- * Finds the certificate in a text: the certificate itself, or a response of the API that has it. Throws a {@link CertificateError} if
- * that response has a member twice.
+ * Finds the certificate in a text, which is the certificate itself or a response of the API that contains it. Throws a
+ * {@link CertificateError} if that response repeats a member.
  */
 export function findCertificate(text: string): string | undefined {
   const trimmed = text.trim()
@@ -85,7 +85,7 @@ function fail(part: CertificateError['part'], message: string): never {
   throw new CertificateError(part, message)
 }
 
-/** Programs differ in which of two members of one name they read. */
+/** If a name occurs twice, programs differ in which of the two members they read. */
 function checkMembers(json: string, noun: string) {
   const repeated = findRepeatedMember(json)
   if (repeated === undefined) return
@@ -95,8 +95,8 @@ function checkMembers(json: string, noun: string) {
 }
 
 /**
- * Verifies a certificate without a server. `key` is the note key that must have signed; without it, the certificate's own is used.
- * Throws a {@link CertificateError}.
+ * Verifies a certificate without a server. `key` is the note key that must have signed. By default, it is the key in
+ * the certificate. Throws a {@link CertificateError}.
  */
 export async function verifyCertificate(
   certificate: string,

@@ -30,7 +30,7 @@ const values = {
   request_id: 'r-1',
 }
 
-/** The members in the order of RFC 8785, which sorts them by name. */
+/** The members in the order of RFC 8785, which sorts by name. */
 const canonical =
   '{"actor":"website","at":"2026-11-22T08:00:00.000Z","channel":"email","collected_at":"2026-11-21T08:00:00.000Z",' +
   '"consent_type_id":1,"method":"web_form","organization":"default","person_id":"01936f3e-0a5c-7c3e-9d0a-5b6f3c1d2e4f",' +

@@ -33,7 +33,7 @@ export async function readLedgerSigner(db: Database, signal?: Signal): Promise<L
   return openLedgerKey(row, masterKeysOf(db))
 }
 
-/** The key that signs, as it is stored: the private half is wrapped, see {@link ledgerKeyRow}. */
+/** The stored signing key, whose private half is wrapped, see {@link ledgerKeyRow}. */
 export type StoredLedgerKey = { kid: string; private_jwk: unknown }
 
 /** The row that the private half of a key is wrapped for. */
@@ -45,7 +45,7 @@ export function openLedgerKey({ kid, private_jwk }: StoredLedgerKey, keys: Maste
   return { kid, privateKey: createPrivateKey({ format: 'jwk', key: key as never }) }
 }
 
-/** All keys of the ledgers, newest first: the one that signs, and the retired ones. */
+/** All keys of the ledgers, newest first: the signing key and the retired ones. */
 export async function listLedgerKeys(db: Pick<Database, 'query'>, signal?: Signal): Promise<LedgerKey[]> {
   const rows = await db.query<Omit<LedgerKey, 'publicKey'> & { public_jwk: JWK }>(listLedgerKeysSql, [], signal)
   return rows.map(({ public_jwk, ...row }) => ({
@@ -55,8 +55,8 @@ export async function listLedgerKeys(db: Pick<Database, 'query'>, signal?: Signa
 }
 
 /**
- * Creates a new key, which signs from now on, and returns its `kid`. The older one loses its private half. Its public half stays, so
- * what it has signed can always be verified.
+ * Creates a new signing key and returns its `kid`. The previous key loses its private half. Its public half stays, so
+ * that its signatures remain verifiable.
  */
 export function rotateLedgerKey(db: Database): Promise<string> {
   return db.transaction(async tx => {

@@ -15,7 +15,7 @@ const service = useService()
 
 const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest()
 
-/** The root of RFC 6962 of a list of hashes of leaves. */
+/** The root of a list of leaf hashes by RFC 6962. */
 function rootOf(hashes: Buffer[]): Buffer {
   if (hashes.length === 0) return sha256()
   if (hashes.length === 1) return hashes[0]!
@@ -58,14 +58,14 @@ async function answer({ send }: Organization, count: number) {
 
 describe('a ledger of 600 answers', { timeout: 120_000 }, () => {
   const last = 600
-  /** Every size, or in `npm test` the small ones, those around a full tile, and some between. */
+  /** Every size, or in `npm test` the small sizes, those around a full tile, and some between. */
   const sizes = Array.from({ length: last }, (_, index) => index + 1).filter(
     size => isWhole || size <= 17 || Math.abs(((size + 128) % 256) - 128) <= 1 || size % 50 === 0,
   )
   const checkpoints: Awaited<ReturnType<typeof readCheckpoint>>[] = []
   let leaves: Buffer[]
   const roots: Buffer[] = []
-  /** The root of the tree of a size. Each is computed once, because the tests compare each many times. */
+  /** The root of the tree of a size. It is computed once for each size, because the tests compare it many times. */
   const rootAt = (size: number) => (roots[size] ??= rootOf(leaves.slice(0, size)))
   const shop = useSharedShop(service)
   beforeAll(async () => {

@@ -21,13 +21,16 @@ import {
   tileWidth,
 } from './tree.ts'
 
-/** The sealed state of an organization's ledger. `edge` has the hashes of the partial tiles. `checkpoint` is a signed note. */
+/**
+ * The sealed state of an organization's ledger. `edge` has the hashes of the partial tiles. `checkpoint` is a signed
+ * note.
+ */
 export type Ledger = { size: number; edge: Buffer; checkpoint: string; sealed_at: string | null }
 
-/** The place of an answer: the number of its change, and its question. */
+/** The position of an answer: the number of its change, and its question. */
 export type AnswerPlace = { sequence: number; consent_type_id: number; channel: Channel }
 
-/** An entry as it is stored. The salt of an erased answer is null. */
+/** A stored entry. The salt of an erased answer is null. */
 export type StoredEntry = AnswerPlace & { index: number; salt: Buffer | null; hash: Buffer }
 
 /** The origin of a ledger's checkpoints, which is also the name of its keys: `<name>/<organization>/<log_id>`. */
@@ -42,7 +45,7 @@ export function signCheckpoint(origin: string, tree: GrowingTree, { privateKey }
   return signNote(formatCheckpoint({ origin, size: tree.size, rootHash: tree.root() }), [{ name: origin, privateKey }])
 }
 
-/** Reads the sealed state. That of a ledger without entries is signed when it is read. `name` begins the origin. */
+/** Reads the sealed state. The checkpoint of an empty ledger is signed on each read. `name` begins the origin. */
 export async function readLedger(context: Context, name: string, signal?: Signal): Promise<Ledger> {
   const { db } = context
   const stored = await readStoredLedger(context, signal)
@@ -56,7 +59,7 @@ export async function readLedger(context: Context, name: string, signal?: Signal
   }
 }
 
-/** Reads the sealed state; undefined if nothing is sealed yet. */
+/** Reads the sealed state, or undefined if nothing is sealed yet. */
 export async function readStoredLedger({ db, organization_id }: Context, signal?: Signal): Promise<Ledger | undefined> {
   const [ledger] = await db.query<Ledger>(readLedgerSql, [organization_id], signal)
   return ledger
@@ -83,7 +86,7 @@ export async function readVerifierKeys(
   }))
 }
 
-/** Finds the entry of an answer; undefined while it is not sealed. */
+/** Finds the entry of an answer. Returns undefined until the answer is sealed. */
 export async function findEntry(
   { db, organization_id }: Context,
   { sequence, consent_type_id, channel }: AnswerPlace,
@@ -119,7 +122,7 @@ async function hashRanges(
   return ranges.map(range => rangeHash(range, tiles))
 }
 
-/** The root hash of a tree: that of no leaves is not made of tiles. */
+/** The root hash of a tree. The root of an empty tree does not come from tiles. */
 const rootRange = (size: number): LeafRange[] => (size === 0 ? [] : [{ from: 0, to: size }])
 const rootOf = (roots: Buffer[]) => roots[0] ?? new GrowingTree().root()
 
@@ -132,7 +135,7 @@ export async function proveInclusion(
   const path = inclusionRanges(index, size)
   const ranges = [{ from: index, to: index + 1 }, ...path]
   const [leafHash, ...hashes] = await hashRanges(context, { ledger, ranges }, signal)
-  // The path leads to the root. To hash the whole tree from its tiles takes as long as the proof.
+  // The path leads to the root. Hashing the whole tree from its tiles would take as long as the proof.
   const rootHash = hashes.reduce(
     (node, hash, position) => (path[position]!.from > index ? nodeOf(node, hash) : nodeOf(hash, node)),
     leafHash!,
@@ -152,17 +155,17 @@ export async function proveConsistency(
   return { hashes: hashes!, oldRootHash: rootOf(old!), newRootHash: rootOf(next!) }
 }
 
-/** A tile as a path names it: hashes of a level, or the data of entries. `width` is 256, or that of a partial tile. */
+/** A tile named by its path: hashes of a level, or the data of entries. `width` is 256, or less for a partial tile. */
 export type TileName = { level: number | 'entries'; index: number; width: number }
 
 const maxLevel = 63
 const tilePath = /^(0|[1-9]\d|[1-9]|entries)\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/([1-9]\d{0,2}))?$/
 
-/** Parses the path of a tile, `<level>/<index>[.p/<width>]`, as https://c2sp.org/tlog-tiles. Undefined for any other text. */
+/** Parses a tile path of https://c2sp.org/tlog-tiles, `<level>/<index>[.p/<width>]`. Undefined for any other text. */
 export function parseTilePath(text: string): TileName | undefined {
   const [, levelText, indexText, widthText] = tilePath.exec(text) ?? []
   if (levelText === undefined || indexText === undefined) return undefined
-  // An index has no more groups of digits than it needs.
+  // A path has no leading groups of zeros in its index.
   if (indexText.startsWith('x000')) return undefined
   const level = levelText === 'entries' ? 'entries' : Number(levelText)
   const index = Number(indexText.replaceAll(/[x/]/g, ''))
@@ -175,7 +178,9 @@ export function parseTilePath(text: string): TileName | undefined {
 const outside = (message: string): never =>
   refuse('not_found', `The ledger has no such tile: ${message}.`, { details: [{ path: '/tile', message }] })
 
-/** Reads a tile, or a bundle of entries, as tlog-tiles defines them. Throws a Fault of 404 for one beyond the ledger. */
+/**
+ * Reads a tile, or a bundle of entries, as tlog-tiles defines them. Throws a Fault of 404 for a tile beyond the ledger.
+ */
 export async function readTile(context: Context, name: TileName, signal?: Signal): Promise<Buffer> {
   const ledger = (await readStoredLedger(context, signal)) ?? { size: 0, edge: Buffer.alloc(0) }
   const level = name.level === 'entries' ? 0 : name.level
@@ -192,7 +197,7 @@ export async function readTile(context: Context, name: TileName, signal?: Signal
 
 const lengthBytes = 2
 
-/** The data of the leaves, each after its length. */
+/** The data of the leaves, each prefixed with its length. */
 async function readBundle({ db, organization_id }: Context, { index, width }: TileName, signal?: Signal) {
   const from = index * tileWidth
   const values = [organization_id, from, from + width]

@@ -10,7 +10,8 @@ import {
 import { FormatError } from '../../client/src/ledger-text.ts'
 import { hashBytes } from './tree.ts'
 
-/** What the ledger publishes as text: signed notes of https://c2sp.org/signed-note with Ed25519 keys, checkpoints and proofs. The client verifies them. */
+// The texts that the ledger publishes: signed notes (https://c2sp.org/signed-note) with Ed25519 keys, checkpoints and
+// proofs. The client verifies them.
 
 /** A key that signs notes: an Ed25519 private key and its name. */
 export type SignerKey = { name: string; privateKey: KeyObject }
@@ -32,14 +33,18 @@ function rawPublicKey(key: KeyObject): Buffer {
   return Buffer.from(x!, 'base64url')
 }
 
-/** Formats a verifier key: `name+hash+base64`. The key is public or private. Throws a FormatError for a bad name. */
+/**
+ * Formats a verifier key: `name+hash+base64`. The key is public or private. Throws a FormatError for an invalid name.
+ */
 export function formatVerifierKey(name: string, key: KeyObject): string {
   checkName(name)
   const publicKey = rawPublicKey(key)
   return `${name}+${keyId(name, publicKey).toString('hex')}+${Buffer.concat([ed25519, publicKey]).toString('base64')}`
 }
 
-/** Signs a text, which ends with a newline. Throws a FormatError for a text that cannot be a note, and for a bad name. */
+/**
+ * Signs a text, which ends with a newline. Throws a FormatError if the text cannot be a note, or for an invalid name.
+ */
 export function signNote(text: string, keys: SignerKey[]): string {
   const note = `${text}\n${keys.map(key => signatureLineOf(text, key)).join('')}`
   parseNote(note)
@@ -52,8 +57,8 @@ function signatureLineOf(text: string, { name, privateKey }: SignerKey): string 
 }
 
 /**
- * Formats the text of a checkpoint (https://c2sp.org/tlog-checkpoint), to be signed as a note. Throws a FormatError for an origin that
- * cannot be a key's name.
+ * Formats the text of a checkpoint (https://c2sp.org/tlog-checkpoint), to be signed as a note. Throws a FormatError for
+ * an origin that cannot be a key's name.
  */
 export function formatCheckpoint({ origin, size, rootHash }: Checkpoint): string {
   if (!isKeyName(origin))

@@ -5,7 +5,7 @@ import { FormatError } from '../../client/src/ledger-text.ts'
 import { emptyTreeHash, isConsistent, leafHash, nodeHash } from '../../test/support/merkle-trees.ts'
 import { formatProof } from './note.ts'
 
-/** The definitions of RFC 6962, 2.1: recursive, and with all leaves in memory. */
+/** The recursive definitions of RFC 6962, 2.1, with all leaves in memory. */
 function split(leaves: readonly Buffer[]): [Buffer[], Buffer[]] {
   let half = 1
   while (half * 2 < leaves.length) half *= 2
@@ -56,7 +56,7 @@ const knownRoots = [
   '5dc9da79a70659a9ad559cb701ded9a2ab9d823aad2f4960cfe370eff4604328',
 ].map(hex => Buffer.from(hex, 'hex'))
 
-/** Different leaves: with equal ones, a proof can be valid for several indexes. */
+/** The leaves differ. With equal leaves, a proof can be valid for several indexes. */
 const someLeaves = fc.uniqueArray(
   fc.uint8Array({ maxLength: 4 }).map(bytes => Buffer.from(bytes)),
   { minLength: 1, maxLength: 70, selector: bytes => bytes.toString('hex') },
@@ -90,7 +90,7 @@ describe('A Merkle tree', () => {
   })
 })
 
-// The client verifies inclusion proofs, also for `kith verify`; kith itself only makes them.
+// The client verifies inclusion proofs, and `kith verify` uses the client. kith itself only creates them.
 describe('An inclusion proof', () => {
   it('of the reference tests of Certificate Transparency is valid', async () => {
     const hashes = [
@@ -111,7 +111,7 @@ describe('An inclusion proof', () => {
   })
 
   it('is valid for a leaf above 2^32', async () => {
-    // The tree has 2^40 + 1 leaves: the last one is a child of the root.
+    // The tree has 2^40 + 1 leaves, so the last leaf is a child of the root.
     const [left, leaf] = [leafHash(Buffer.of(1)), leafHash(Buffer.of(2))]
     const proof = { leafHash: leaf, size: 2 ** 40 + 1, rootHash: nodeHash(left, leaf), hashes: [left] }
     expect(await isIncluded({ ...proof, index: 2 ** 40 })).toBe(true)

@@ -16,7 +16,7 @@ const verify = ({ body }: Reply, key?: string): Promise<VerifiedReceipt> =>
   verifyReceipt(Buffer.from(JSON.stringify(body.data)), { key })
 
 let people = 0
-/** Creates a person who answers for email, and returns both identifiers. */
+/** Creates a person with an answer for email. Returns both identifiers. */
 async function createPerson(state = true): Promise<{ external_id: string; id: string }> {
   const external_id = `person-${++people}`
   const consents = [{ consent_type_id: 1, channel: 'email', state }]
@@ -29,7 +29,7 @@ const answerAgain = (external_id: string, state: boolean) =>
     shop.send('PATCH', `/v1/people/${external_id}`, { consents: [{ consent_type_id: 1, channel: 'email', state }] }),
   )
 
-/** The newest change of a person. */
+/** The number of the last change of a person. */
 async function lastSequence(id: string): Promise<number> {
   const values = [shop.id, id]
   const [row] = await service.sql<{ sequence: string }>(

@@ -30,7 +30,7 @@ import { entryOf, readAnswersOf } from './seal.ts'
 import { findAnswerSql, readTextSql } from './sql.ts'
 import { GrowingTree } from './tree.ts'
 
-/** The receipts of a person's answers, by external and by internal identifier. */
+/** The endpoints for receipts of a person's answers, by external and by internal identifier. */
 export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): Route[] {
   return personAddresses.map(({ path, params, suffix, by }) =>
     route<ReceiptQuery>({
@@ -52,11 +52,14 @@ export function receiptEndpoints({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>)
   )
 }
 
-/** An answer is sealed within a second. A request waits longer if the process that seals has just ended. */
+/** An answer is sealed within a second. A request waits longer if the sealing process has just ended. */
 const maxWaitMs = 4_000
 const pollMs = 50
 
-/** Issues the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or 503. */
+/**
+ * Issues the receipt of an answer. `originName` begins the origin of the ledger. Throws a Fault of 400, 404, 410 or
+ * 503.
+ */
 async function readReceipt(originName: string, call: Call<ReceiptQuery>): Promise<Receipt> {
   const { context, caller, params, body, signal } = call
   const { db, organization_id } = context
@@ -138,7 +141,8 @@ async function issueReceipt(
   if (names.text && hash('sha256', names.text.text) !== entry.text_sha256)
     throwChanged('text is not the one whose hash')
   const { hashes } = await proveInclusion(context, { ledger: ledger!, index }, signal)
-  // The stored checkpoint may be older than the key. The current key signs the same tree, so that one key verifies all.
+  // The stored checkpoint may be older than the key. The current key signs the same tree again, so one key verifies
+  // everything.
   const checkpoint = signCheckpoint(origin, new GrowingTree(ledger!.size, ledger!.edge), signer)
   const proof = { index, hashes, checkpoint }
   return buildReceipt({ entry, salt, origin, proof, names, created: new Date().toISOString(), signer })
@@ -158,13 +162,13 @@ async function readNames(
   return { consent_type, text: text ?? null }
 }
 
-/** The format of receipts. A later format has another number. */
+/** The format of receipts. A later format gets another number. */
 export const receiptFormat = 'kith consent receipt 1'
 
 /** A receipt without its signature. The other members describe the entry in the terms of DPV. */
 export type UnsignedReceipt = Record<string, unknown> & {
   entry: LedgerEntry
-  /** In base64. */
+  /** The salt in base64. */
   salt: string
   tlog_proof: string
   verifier_key: string
@@ -178,7 +182,7 @@ export function memberHash(value: unknown): string {
   return hash('sha256', canonicalJson(value), 'base64url')
 }
 
-/** The members that prove the rest. DPV has no terms for them. */
+/** The members that prove the others. DPV has no terms for them. */
 const proofTerms = {
   kith: 'urn:uuid:8314859d-daf1-4b99-9871-65e878093237#',
   entry: { '@id': 'kith:entry', '@type': '@json' },
@@ -188,7 +192,10 @@ const proofTerms = {
   jws: 'kith:jws',
 }
 
-/** DPV publishes its vocabulary but no context, so each receipt has its own: the prefixes of DPV, and the types of values. */
+/**
+ * DPV publishes its vocabulary but no context. So each receipt contains its context: the prefixes of DPV, and the types
+ * of values.
+ */
 const context = {
   dpv: 'https://w3id.org/dpv#',
   pd: 'https://w3id.org/dpv/pd#',
@@ -206,7 +213,7 @@ const context = {
   ...proofTerms,
 }
 
-/** The names that a receipt shows beside the entry, and the text that the person answered to. */
+/** The names that a receipt shows besides the entry, and the text that the person answered. */
 export type ReceiptNames = {
   consent_type: { key: string; name: string; description: string | null }
   text: { version: number; language: string; text: string; url: string | null; created_at: string } | null
@@ -219,7 +226,7 @@ type ReceiptParts = {
   origin: string
   proof: Proof
   names: ReceiptNames
-  /** When the receipt is issued. */
+  /** The time at which the receipt is issued. */
   created: string
   signer: { kid: string; privateKey: KeyObject }
 }
@@ -237,7 +244,7 @@ export async function buildReceipt(parts: ReceiptParts): Promise<Receipt> {
   return signReceipt(receipt, signer)
 }
 
-/** Adds the signature: it covers the hash of each member, so that a verifier can name the member that was changed. */
+/** Adds the signature. It covers the hash of each member, so that a verifier can name a changed member. */
 export async function signReceipt(
   receipt: UnsignedReceipt,
   { kid, privateKey }: ReceiptParts['signer'],
@@ -309,7 +316,7 @@ function statusOf(entry: LedgerEntry) {
   }
 }
 
-/** The state of consent in the terms of DPV. A superseded answer did not follow the one that stood before it. */
+/** The state of consent in the terms of DPV. A superseded answer did not follow the answer in force before it. */
 function statusName({ state, pending, previous_state, superseded }: LedgerEntry): string {
   if (pending) return 'ConsentRequested'
   const changesGrant = previous_state === true && !superseded

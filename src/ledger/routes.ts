@@ -16,7 +16,7 @@ import {
 const textType = 'text/plain; charset=utf-8'
 const bytesType = 'application/octet-stream'
 
-/** A token is needed to read a ledger, so shared caches keep nothing. */
+/** Reading a ledger needs a token, so shared caches must store nothing. */
 const changing = { 'Cache-Control': 'private, max-age=1' }
 const immutable = { 'Cache-Control': 'private, max-age=31536000, immutable' }
 

@@ -99,7 +99,9 @@ export type SizeQuery = Static<typeof sizeQuery>
 
 const optionalText = Type.Optional(text())
 
-/** An answer as the ledger seals it. `superseded`: it was collected before the one that stood, and changed no state. */
+/**
+ * An answer as the ledger seals it. `superseded`: it was collected before the answer in force, and changed no state.
+ */
 const ledgerEntry = Type.Object(
   {
     organization: text(),

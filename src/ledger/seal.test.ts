@@ -33,7 +33,7 @@ const entriesOf = ({ id }: Organization) =>
   service.sql<Entry>('select * from ledger_entries where organization_id = $1 order by index', [id])
 const follower = (): Follower => ledgerFollower({ originName: 'kith' })
 
-/** The position at which the follower of an organization is. */
+/** The row of the ledger's follower of an organization. */
 const rowOf = async ({ id }: Organization) => {
   const text = `select sequence, failures, failure from followers where organization_id = $1 and name = 'ledger'`
   return (await service.sql<{ sequence: number; failures: number; failure: string }>(text, [id]))[0]
@@ -106,7 +106,7 @@ describe('sealing', () => {
   })
 })
 
-/** The database whose statements `watch` sees before they are sent. A statement for which it throws is not sent. */
+/** The database, whose statements `watch` sees before they are sent. If `watch` throws, the statement is not sent. */
 function watching(db: Database, watch: (name: string, values: unknown[]) => unknown): Database {
   const seen = async (name: string, values: unknown[]) => watch(name, values)
   return {
@@ -137,7 +137,7 @@ function watching(db: Database, watch: (name: string, values: unknown[]) => unkn
   }
 }
 
-/** An hour later each time, so that no pause or lease of an earlier run counts. */
+/** Each run is one hour later, so that no pause or lease of an earlier run applies. */
 let hours = 0
 async function runOnce(db: Database, reported: unknown[] = []) {
   hours += 1
@@ -148,7 +148,7 @@ async function runOnce(db: Database, reported: unknown[] = []) {
   await following.stop()
 }
 
-/** The statements of a run that seals, in order, and the moments around its commit. */
+/** The statements of a run that seals, in order, and the events around its commit. */
 const steps = [
   'claim_follower',
   'read_unsealed',
@@ -166,7 +166,7 @@ const steps = [
 ]
 
 describe('a process that dies while it seals', () => {
-  /** A connection that another one can end: what PostgreSQL sees if the process dies. */
+  /** A connection that another one can end. To PostgreSQL, its end looks like the death of the process. */
   async function openOwn() {
     const db = openDatabase(service.databaseUrl, { connections: 1, statementTimeoutMs: 20_000 })
     const [{ pid }] = (await db.query<{ pid: number }>(statement('', 'select pg_backend_pid() as pid'), [])) as [
@@ -183,7 +183,7 @@ describe('a process that dies while it seals', () => {
       await answer(other, 100)
       await sealLedgers(service)
       const before = await checkpointOf(other)
-      // The next batch completes a tile, and one of the level above.
+      // The next batch completes a tile, and a tile of the level above.
       await answer(other, 100, ['email', 'sms'])
       const own = await openOwn()
       let killed = 0
@@ -199,7 +199,7 @@ describe('a process that dies while it seals', () => {
       const between = await checkpointOf(other)
       expect([100, 300]).toContain(between.size)
       if (between.size === 100) expect(between.note).toBe(before.note)
-      // The lease of the dead process has not ended yet by PostgreSQL's clock.
+      // By PostgreSQL's clock, the lease of the dead process has not ended yet.
       await service.sql(`update followers set leased_until = null where organization_id = $1`, [other.id])
       await answer(other, 5)
       await runOnce(service.db)
@@ -224,7 +224,7 @@ describe('two processes', () => {
     const slow = watching(service.db, async (name, values) => {
       if (stolen || name !== 'read_ledger' || values[0] !== other.id) return
       stolen = true
-      // Another process takes over and seals, while this one is about to.
+      // Another process takes over and seals just before this one does.
       await service.sql(`update followers set leased_until = now() - interval '1 s' where organization_id = $1`, [
         other.id,
       ])
@@ -264,7 +264,8 @@ describe('two processes', () => {
     const { note } = await checkpointOf(other)
     await answer(other, 1)
     const reported: unknown[] = []
-    // The statements of the transaction are sent together, so the size changes before it begins and locks the row.
+    // The statements of the transaction are sent together. So the size changes before the transaction begins and locks
+    // the row.
     const racing = watching(service.db, async name => {
       if (name === 'read_ledger_signer')
         await service.sql('update ledgers set size = 7 where organization_id = $1', [other.id])

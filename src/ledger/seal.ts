@@ -23,23 +23,23 @@ import {
 } from './sql.ts'
 import { type FullTile, GrowingTree, hashBytes, writeLeafHash } from './tree.ts'
 
-/** One statement reads the answers of so many changes. */
+/** The number of changes whose answers one statement reads. */
 const changesPerRead = 10_000
-/** The most changes of an organization that are passed over together with those of others. */
+/** The maximum number of changes of an organization that are skipped together with those of others. */
 const maxPassed = 100
-/** One transaction seals about so many answers. One change has at most a few hundred. */
+/** One transaction seals about this many answers. One change has at most a few hundred. */
 const answersPerBatch = 2_000
 /** Hashing this many answers takes the event loop 3 ms. */
 const answersPerTurn = 256
-/** The pause between two runs for an organization: it limits what sealing costs, and how late an answer is sealed. */
+/** The pause between two runs for an organization. It limits the cost of sealing, and how late an answer is sealed. */
 const pauseMs = 250
 
 const saltBytes = 32
 
 /**
- * The follower that seals the consent answers of every organization. `originName` begins the origin of all ledgers. Entries, tiles and the
- * signed checkpoint commit together with its position, under its lease: a process that dies or loses its lease leaves no trace of an
- * unfinished batch, so no two checkpoints disagree.
+ * The follower that seals the consent answers of every organization. `originName` begins the origin of all ledgers.
+ * Entries, tiles and the signed checkpoint commit together with its position, under its lease. A process that dies or
+ * loses its lease leaves no trace of an unfinished batch, so no two checkpoints disagree.
  */
 export function ledgerFollower({ originName }: { originName: string }): Follower {
   return {
@@ -51,7 +51,7 @@ export function ledgerFollower({ originName }: { originName: string }): Follower
   }
 }
 
-/** Passes over changes without answers. Where there are many, reading them is a task. */
+/** Skips changes without answers. An organization with many new changes is left to its task. */
 async function passOverOthers(db: Database, news: readonly News[]) {
   const few = news.filter(({ after, head }) => head - after <= maxPassed)
   const changes = few.flatMap(({ organization_id, after, head }) =>
@@ -108,10 +108,13 @@ export function entryOf(organization: string, { evidence, pending, undated, ...a
   return buildEntry({ organization, ...answer, pending: pending || null, undated: undated || null, ...given })
 }
 
-/** An answer to seal, or the leaf of one that was erased before: such a one has only its place. */
+/** An answer to seal, or the position and the leaf of an answer that was erased before. */
 type Unsealed = (Answer & { hash: null }) | (AnswerPlace & { hash: Buffer })
 
-/** Reads the answers of changes up to a number, all or those up to the number `last`. Those of one change are never split. */
+/**
+ * Reads the answers of changes up to a number: all of them, or those up to the number `last`. Answers of one change
+ * stay together.
+ */
 async function readAnswers<Row extends AnswerPlace>(
   until: number,
   read: (limit: number) => Promise<Row[]>,
@@ -125,7 +128,9 @@ async function readAnswers<Row extends AnswerPlace>(
   }
 }
 
-/** Reads the answers of the changes after a number and up to another one, all or those up to the number `last`. */
+/**
+ * Reads the answers of the changes after a number and up to another one: all of them, or those up to the number `last`.
+ */
 export const readAnswersBetween = ({ db, organization_id }: Reading, after: number, until: number) =>
   readAnswers(until, limit => db.query<Answer>(readAnswersSql, [organization_id, after, until, limit]))
 
@@ -134,8 +139,8 @@ export const readAnswersOf = async (reading: Reading, sequence: number): Promise
   (await readAnswersBetween(reading, sequence - 1, sequence)).answers
 
 /**
- * Keeps the leaves of the answers of people that are not sealed yet, so that an erasure takes none out of the ledger. Their salts are
- * forgotten at once. The follower of the ledger is locked.
+ * Stores the unsealed leaves of people before an erasure, so that the ledger loses no entry. Their salts are not
+ * stored. The ledger's follower is locked.
  */
 export async function keepUnsealedLeaves({ tx, organization_id }: Within, people: string[]): Promise<void> {
   const answers = await tx.query<Answer>(readUnsealedOfSql, [organization_id, people])

@@ -18,7 +18,9 @@ export const listLedgerKeysSql = statement(
   'select k.kid, k.public_jwk, k.created_at, k.retired_at from ledger_keys k order by k.created_at desc, k.kid',
 )
 
-/** Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait. */
+/**
+ * Locks the table until the commit, so that only one of several starting servers creates the key. Readers do not wait.
+ */
 export const lockLedgerKeysSql = statement('lock_ledger_keys', 'lock table ledger_keys in share row exclusive mode')
 
 /** $1: kid, $2: public key, $3: private key. */
@@ -27,13 +29,13 @@ export const insertLedgerKeySql = statement(
   'insert into ledger_keys (kid, public_jwk, private_jwk) values ($1, $2::jsonb, $3::jsonb)',
 )
 
-/** Takes the private half of the key that signs. */
+/** Removes the private half of the key that signs. */
 export const retireLedgerKeySql = statement(
   'retire_ledger_key',
   `update ledger_keys k set private_jwk = null, retired_at = now() where ${signs}`,
 )
 
-/** The organization's key and the name of its numbering, which the origin consists of. */
+/** The key of the organization and the name of its numbering. The origin consists of them. */
 export const readLogNameSql = statement(
   'read_log_name',
   `select o.key as organization, h.log_id from organizations o join change_heads h on h.organization_id = $1
@@ -46,8 +48,8 @@ export const readLedgerSql = statement(
 )
 
 /**
- * The answers h of a change c, in order, with the hash of the text. The order keeps PostgreSQL from joining all answers of the
- * organization: it looks up those of each change.
+ * The answers h of a change c, in order, with the hash of the text. Because of the order, PostgreSQL looks up the
+ * answers of each change instead of joining all answers of the organization.
  */
 const answersOfChange = `(
      select h.person_id, h.consent_type_id, h.channel, h.previous_state, h.state, h.superseded, h.pending, h.undated, h.at,
@@ -68,7 +70,7 @@ const part = (bytes: string, length: number) =>
 const answerColumns = `c.sequence, a.person_id, a.consent_type_id, a.channel, a.previous_state, a.state, a.superseded, a.pending, a.undated, a.at,
      ${exactTimeText('a.collected_at')} as collected_at, a.evidence, a.actor, a.request_id, a.text_sha256`
 
-/** Whether a change c may have answers. Where the retention of the log has removed the values, it may. */
+/** Whether a change c may have answers. This is so if the retention of the log has removed its values. */
 const mayHaveAnswers = `c.stack_id = 0 and (c.before ? 'consents' or c.after ? 'consents' or c.after = '{}')`
 
 const answersOfLog = (columns: string) => `select ${columns}
@@ -77,14 +79,14 @@ const answersOfLog = (columns: string) => `select ${columns}
    order by c.sequence, a.consent_type_id, a.channel limit $4`
 
 /**
- * $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. The values of a change tell whether
- * it has any. Where the retention of the log has removed the values, the statement looks for answers.
+ * $2: after this change, $3: up to this one, $4: limit. The answers in the order of the ledger. The values of a change
+ * show whether it has answers. If the retention of the log has removed the values, the statement looks for answers.
  */
 export const readAnswersSql = statement('read_answers', answersOfLog(answerColumns))
 
 /**
- * As {@link readAnswersSql}, with the leaves of the answers that were erased before they were sealed. One statement reads both, so an
- * erasure that commits meanwhile moves no answer past it.
+ * As {@link readAnswersSql}, with the leaves of the answers that were erased before they were sealed. One statement
+ * reads both, so that it misses no answer that a concurrent erasure moves.
  */
 export const readUnsealedSql = statement(
   'read_unsealed',
@@ -98,13 +100,13 @@ export const readUnsealedSql = statement(
    ) u order by u.sequence, u.consent_type_id, u.channel limit $4`,
 )
 
-// Citus takes a column of unnest for a text unless the statement computes with it.
+// Citus treats a column of unnest as text unless the statement computes with it.
 const givenChanges = 'unnest($1::integer[], $2::bigint[]) as v(organization_id, sequence)'
 const isGiven = (row: string) => `${row}.organization_id = v.organization_id + 0 and ${row}.sequence = v.sequence + 0`
 
 /**
- * $1: organizations, $2: a change of each. The organizations that may have answers to seal. For ranges instead of single changes, PostgreSQL
- * expected a ninth of the log of each, and read all logs: 100 ms with 24,000 changes.
+ * $1: organizations, $2: a change of each. The organizations that may have answers to seal. With ranges instead of
+ * single changes, PostgreSQL estimated a ninth of each log, and read all logs: 100 ms with 24,000 changes.
  */
 export const findUnsealedSql = statement(
   'find_unsealed',
@@ -113,7 +115,7 @@ export const findUnsealedSql = statement(
    select x.organization_id from ${givenChanges} join erased_answers x on ${isGiven('x')}`,
 )
 
-/** $2: people. Their answers after the position of the ledger, whose follower is locked. */
+/** $2: people. Their answers after the position of the ledger's follower, which is locked. */
 export const readUnsealedOfSql = statement(
   'read_unsealed_of',
   `select ${answerColumns}
@@ -126,7 +128,7 @@ export const readUnsealedOfSql = statement(
    where f.organization_id = $1 and f.name = '${followerName}' and f.id = 0 and c.sequence > f.sequence`,
 )
 
-/** $2: sequences, $3: consent types, $4: channels, $5: hashes, one after the other. */
+/** $2: sequences, $3: consent types, $4: channels, $5: hashes, concatenated. */
 export const insertErasedAnswersSql = statement(
   'insert_erased_answers',
   `insert into erased_answers (organization_id, sequence, consent_type_id, channel, hash)
@@ -136,15 +138,15 @@ export const insertErasedAnswersSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: up to this change. They are sealed. */
+/** $2: up to this change. These answers are sealed. */
 export const deleteErasedAnswersSql = statement(
   'delete_erased_answers',
   'delete from erased_answers x where x.organization_id = $1 and x.sequence <= $2',
 )
 
 /**
- * Whether the answer v still exists. An erasure locks the position that this transaction has advanced, so an answer that was read
- * before it is gone by now. Without an erasure in the organization, nothing is looked up.
+ * Whether the answer v still exists. An erasure locks the position that this transaction has advanced, so an answer
+ * that was read before it is gone by now. Without erasures in the organization, the statement looks up no answer.
  */
 const isKept = `not exists (select from erasures x where x.organization_id = $1) or exists (
      select from consent_history h
@@ -155,8 +157,8 @@ const isKept = `not exists (select from erasures x where x.organization_id = $1)
    )`
 
 /**
- * $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, one after the other. The entry of
- * an answer that was erased has no salt.
+ * $2: index of the first, $3: sequences, $4: consent types, $5: channels, $6: salts and $7: hashes, each concatenated.
+ * The entry of an erased answer has no salt.
  */
 export const insertEntriesSql = statement(
   'insert_ledger_entries',
@@ -168,7 +170,7 @@ export const insertEntriesSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: levels, $3: indexes, $4: the tiles, one after the other. */
+/** $2: levels, $3: indexes, $4: the tiles, concatenated. */
 export const insertTilesSql = statement(
   'insert_ledger_tiles',
   `insert into ledger_tiles (organization_id, level, index, data)
@@ -177,7 +179,10 @@ export const insertTilesSql = statement(
    where h.organization_id = $1`,
 )
 
-/** $2: the size before, $3: size, $4: edge, $5: checkpoint, $6: the time. Returns no row if the size before is another one. */
+/**
+ * $2: the size before, $3: size, $4: edge, $5: checkpoint, $6: the time. Returns no row if the stored size differs from
+ * $2.
+ */
 export const storeLedgerSql = statement(
   'store_ledger',
   `insert into ledgers (organization_id, size, edge, checkpoint, sealed_at) values ($1, $3, $4, $5, $6)
@@ -193,7 +198,7 @@ export const readTilesSql = statement(
      join ledger_tiles t on t.organization_id = $1 and t.level = v.level and t.index = v.index`,
 )
 
-/** $2: the first index, $3: the index after the last. The data of the leaves, one after the other. */
+/** $2: the first index, $3: the index after the last. The data of the leaves, concatenated. */
 export const readLeavesSql = statement(
   'read_ledger_leaves',
   `select string_agg(e.hash, ''::bytea order by e.index) as leaves
@@ -217,8 +222,8 @@ export const countAllEntriesSql = statement(
 )
 
 /**
- * $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer that stands. Finds the answers of
- * people who were merged into the person, too.
+ * $2: person, $3: consent type, $4: channel, $5: the number of a change, or null for the answer in force. Also finds
+ * answers of people who were merged into the person.
  */
 export const findAnswerSql = statement(
   'find_answer',
@@ -244,8 +249,8 @@ export const readTextSql = statement(
 )
 
 /**
- * The state to audit, and what lies beyond it: `position` is the last change whose answers are sealed, `waiting` are the answers of later
- * ones. The order within the changes keeps PostgreSQL from joining all answers of the organization.
+ * The state to audit. `position` is the last change whose answers are sealed, and `waiting` the number of answers of
+ * later changes. Because of the order within the changes, PostgreSQL does not join all answers of the organization.
  */
 export const beginAuditSql = statement(
   'begin_audit',
@@ -266,26 +271,29 @@ export const beginAuditSql = statement(
    where o.id = $1`,
 )
 
-/** $2: the first index, $3: the index after the last. In order of the index. */
+/** $2: the first index, $3: the index after the last. The entries in order of the index. */
 export const readEntryRangeSql = statement(
   'read_entry_range',
   `select ${entryColumns} from ledger_entries e
    where e.organization_id = $1 and e.index >= $2 and e.index < $3 order by e.index`,
 )
 
-/** $2: limit. The texts that do not have the hash which the answers to them have. */
+/** $2: limit. The texts whose hash differs from the hash in the answers to them. */
 export const findForeignTextsSql = statement(
   'find_foreign_texts',
   `select t.consent_type_id, t.version from consent_texts t
    where t.organization_id = $1 and t.sha256 <> sha256(convert_to(t.text, 'UTF8')) order by t.consent_type_id, t.version limit $2`,
 )
 
-/** Whether an answer h of the history has this state and time. */
+/** Whether an answer h of the history has this state and this time. */
 const isAnswer = (state: string, pending: string, at: string) =>
   `not h.superseded and h.pending = ${pending} and (h.state and not h.pending) = ${state}
        and case when h.undated or h.collected_at is null then h.at else h.collected_at end = ${at}`
 
-/** $2: limit. The answers in force of people that no answer of the history has made, and those of the history that no answer is in force for. */
+/**
+ * $2: limit. The answers in force of people that are missing in the history, and the questions with an answer in the
+ * history but none in force.
+ */
 export const findForeignAnswersSql = statement(
   'find_foreign_answers',
   `select e.id as person_id, split_part(a.key, ':', 1)::integer as consent_type_id, split_part(a.key, ':', 2) as channel
@@ -303,7 +311,10 @@ export const findForeignAnswersSql = statement(
    order by 1, 2, 3 limit $2`,
 )
 
-/** $2: limit. The answers of addresses that no answer of the history has made. Who gave that of erased people is unknown. */
+/**
+ * $2: limit. The answers of addresses that are missing in the history. Answers of erased people are left out, because
+ * they name no person.
+ */
 export const findForeignAddressAnswersSql = statement(
   'find_foreign_address_answers',
   `select b.sequence, b.consent_type_id, b.channel from address_answers b left join lateral (

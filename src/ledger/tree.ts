@@ -20,13 +20,18 @@ const sha256Text = (input: Buffer): string => hash('sha256', input, 'binary')
 const leafInput = Buffer.alloc(1 + hashBytes, 0)
 const nodeInput = Buffer.alloc(1 + 2 * hashBytes, 1)
 
-/** Writes the hash of a leaf, SHA-256(0x00 || data), to `target`. The data are the 32 bytes of `source` from `start`. */
+/**
+ * Writes the hash of a leaf, SHA-256(0x00 || data), to `target`. The data are the 32 bytes of `source` from `start`.
+ */
 export function writeLeafHash(source: Buffer, start: number, target: Buffer, at: number): void {
   source.copy(leafInput, 1, start, start + hashBytes)
   target.write(sha256Text(leafInput), at, 'latin1')
 }
 
-/** Writes the hash of a node, SHA-256(0x01 || left || right), to `target`. The children are the 64 bytes of `source` from `start`. */
+/**
+ * Writes the hash of a node, SHA-256(0x01 || left || right), to `target`. The children are the 64 bytes of `source`
+ * from `start`.
+ */
 function writeNodeHash(source: Buffer, start: number, target: Buffer, at: number): void {
   source.copy(nodeInput, 1, start, start + 2 * hashBytes)
   target.write(sha256Text(nodeInput), at, 'latin1')
@@ -50,12 +55,15 @@ export function subtreeRoot(hashes: Buffer): Buffer {
 /** The largest power of two below a number from 2. */
 function splitOf(count: number): number {
   const power = 2 ** Math.floor(Math.log2(count))
-  // Math.log2 rounds: of 2^48 - 1 it is 48.
+  // Math.log2 rounds: it returns 48 for 2^48 - 1.
   const floor = power > count ? power / 2 : power
   return floor === count ? count / 2 : floor
 }
 
-/** The ranges whose root hashes prove that a leaf is in the tree of the leaves up to `to`, from the leaf's sibling upwards. */
+/**
+ * The ranges whose root hashes prove that a leaf is in the tree of the leaves up to `to`, from the leaf's sibling
+ * upwards.
+ */
 export function inclusionRanges(index: number, to: number, from = 0): LeafRange[] {
   if (to - from <= 1) return []
   const middle = from + splitOf(to - from)
@@ -64,10 +72,13 @@ export function inclusionRanges(index: number, to: number, from = 0): LeafRange[
     : [...inclusionRanges(index, to, middle), { from, to: middle }]
 }
 
-/** The ranges whose root hashes prove that the tree of the leaves up to `to` begins with that of `oldSize`, as RFC 6962, 2.1.2. */
+/**
+ * The ranges whose root hashes prove that the tree of the leaves up to `to` begins with that of `oldSize`, as RFC 6962,
+ * 2.1.2.
+ */
 export function consistencyRanges(oldSize: number, to: number, from = 0): LeafRange[] {
   if (oldSize === 0) return []
-  // The verifier knows the root of the old tree, so it is left out where it is one whole subtree of the new one.
+  // The verifier knows the root of the old tree. So the proof omits it if it is one whole subtree of the new tree.
   if (oldSize === to) return from > 0 ? [{ from, to }] : []
   const middle = from + splitOf(to - from)
   return oldSize <= middle
@@ -75,7 +86,7 @@ export function consistencyRanges(oldSize: number, to: number, from = 0): LeafRa
     : [...consistencyRanges(oldSize, to, middle), { from, to: middle }]
 }
 
-/** A whole subtree: 2^height leaves, of which it is the `index`th. */
+/** A whole subtree of 2^height leaves, the `index`th of its height. */
 type Subtree = { height: number; index: number }
 
 /** The whole subtrees that a range of a tree consists of, from left to right. */
@@ -87,7 +98,7 @@ function subtreesOf({ from, to }: LeafRange): Subtree[] {
   return [...subtreesOf({ from, to: middle }), ...subtreesOf({ from: middle, to })]
 }
 
-/** Where the hashes of a subtree are: a part of one tile. */
+/** The tile that holds the hashes of a subtree, and their range in it. */
 function placeOf({ height, index }: Subtree): TileId & { start: number; count: number } {
   const level = Math.floor(height / tileHeight)
   const count = 2 ** (height - level * tileHeight)
@@ -97,13 +108,15 @@ function placeOf({ height, index }: Subtree): TileId & { start: number; count: n
 
 export const keyOfTile = ({ level, index }: TileId): string => `${level}/${index}`
 
-/** The tiles that the root hashes of the ranges follow from, each once. */
+/** The tiles that the root hashes of the ranges are computed from, without repetitions. */
 export function tilesOf(ranges: LeafRange[]): TileId[] {
   const tiles = ranges.flatMap(subtreesOf).map(placeOf)
   return [...new Map(tiles.map(({ level, index }) => [keyOfTile({ level, index }), { level, index }])).values()]
 }
 
-/** The root hash of a range, from the hashes of tiles by {@link keyOfTile}. Throws if a tile is missing or too narrow. */
+/**
+ * The root hash of a range, from the hashes of tiles by {@link keyOfTile}. Throws if a tile is missing or too narrow.
+ */
 export function rangeHash(range: LeafRange, tiles: ReadonlyMap<string, Buffer>): Buffer {
   const roots = subtreesOf(range).map(subtree => {
     const { start, count, ...id } = placeOf(subtree)
@@ -114,7 +127,7 @@ export function rangeHash(range: LeafRange, tiles: ReadonlyMap<string, Buffer>):
   return roots.reduceRight((right, left) => nodeOf(left, right))
 }
 
-/** The hashes at a level of the tree of `size` leaves. */
+/** The number of hashes at a level of the tree of `size` leaves. */
 const countAt = (level: number, size: number) => Math.floor(size / tileWidth ** level)
 
 /** The width of the partial tile of a level, 0 to 255. */
@@ -130,15 +143,15 @@ export function levelsOf(size: number): number {
   return level
 }
 
-/** A full tile, once its last hash is known. */
+/** A full tile. It is complete with its last hash. */
 export type FullTile = TileId & { data: Buffer }
 
-/** A tree that grows: it keeps only its size and its partial tiles. */
+/** A growing tree. It keeps only its size and its partial tiles. */
 export class GrowingTree {
   #size: number
   readonly #partial: Buffer[] = []
 
-  /** `edge`: the hashes of the partial tiles, from the lowest level up. Throws if they are not those of this size. */
+  /** `edge`: the hashes of the partial tiles, from the lowest level up. Throws if they do not fit the size. */
   constructor(size = 0, edge: Buffer = Buffer.alloc(0)) {
     this.#size = size
     let at = 0
@@ -154,7 +167,10 @@ export class GrowingTree {
     return this.#size
   }
 
-  /** Appends a leaf by its hash. Returns the tiles that it completes, from the lowest level up; most leaves complete none. */
+  /**
+   * Appends a leaf by its hash. Returns the tiles that it completes, from the lowest level up. Most leaves complete
+   * none.
+   */
   append(leafHash: Buffer): FullTile[] {
     const full: FullTile[] = []
     let hash = leafHash
@@ -170,7 +186,7 @@ export class GrowingTree {
     return full
   }
 
-  /** The partial tiles, from the lowest level up. Levels whose last tile is full have none. */
+  /** The partial tiles, from the lowest level up. A level whose last tile is full has none. */
   partialTiles(): FullTile[] {
     return Array.from({ length: levelsOf(this.#size) }, (_, level) => ({
       level,
@@ -184,7 +200,7 @@ export class GrowingTree {
     return Buffer.concat(this.partialTiles().map(({ data }) => data))
   }
 
-  /** The root hash. That of an empty tree is SHA-256 of nothing. */
+  /** The root hash. For an empty tree, it is SHA-256 of nothing. */
   root(): Buffer {
     if (this.#size === 0) return Buffer.from(sha256Text(Buffer.alloc(0)), 'latin1')
     const tiles = new Map(this.partialTiles().map(tile => [keyOfTile(tile), tile.data]))

@@ -49,7 +49,7 @@ describe('the declaration of an observed key', () => {
       state: 'active',
     })
     expect((await shop.send('GET', `/v1/schema/attributes/${attribute.id}`)).body.data.key).toBe(key)
-    // Stored values stay, and later ones are checked.
+    // Stored values stay, and new values are checked.
     expect((await shop.send('GET', `/v1/people/internal/${ids[1]}`)).body.data.attribute_values).toEqual({ [key]: 'x' })
     expect(
       (await shop.send('PATCH', `/v1/people/internal/${ids[1]}`, { attribute_values: { [key]: 'y' } })).status,

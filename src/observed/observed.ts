@@ -15,20 +15,20 @@ import { lastId } from '../values/formats.ts'
 import { type DeclareBody, type ObservedKey, type ObservedQuery, type ObservedType, observedTypes } from './schema.ts'
 import { countFittingSql, countObservedSql } from './sql.ts'
 
-/** A sample is at most this many entities, and ends with the portion after which it has taken this long. */
+/** A sample has at most this many entities, and ends with the portion that reaches this time. */
 const sample = { entities: 10_000, ms: 1_000 }
 const portionSize = 1_000
-/** The most keys of an owner that are counted. */
+/** The maximum number of counted keys of an owner. */
 const maxKeys = 10_000
-/** The most identifiers of entities that have a key. */
+/** The maximum number of examples of entities with a key. */
 const maxShownExamples = 3
-/** A stream sends an empty line after this time, so that the client sees that it is read on. */
+/** A stream sends an empty line after this time, so that the client sees that the count continues. */
 const beatMs = 1_000
 
-/** The keys that definitions may have, as the schema of a new attribute states it. */
+/** The valid keys of definitions, as in the schema of a new attribute. */
 export const declarableKey = /^[a-z][a-z0-9_]{0,62}$/
 
-/** Why a key cannot be the key of an attribute. Undefined if it can. */
+/** The reason why a key cannot be the key of an attribute, or undefined if it can. */
 function undeclarable(key: string): string | undefined {
   if (declarableKey.test(key)) return undefined
   const reason = !/^[a-z]/.test(key)
@@ -39,13 +39,13 @@ function undeclarable(key: string): string | undefined {
   return `cannot be the key of an attribute: ${reason}. Write the values under another key.`
 }
 
-/** The stack that an owner names. Throws a Fault of 400 for the value at `/owner`. */
+/** The id of the stack that an owner names. Throws a Fault of 400 for the value at `/owner`. */
 const ownerIdOf = (definitions: Definitions, owner: string): number =>
   stackIdOf(definitions, owner) ?? throwBrokenRule('/owner', 'must be `people` or the key of a stack')
 
 /**
- * Counts the stored values of an owner's entities under keys that no attribute declares, the newest entities first: of a sample at once,
- * or of all entities as a stream. Throws a Fault of 400.
+ * Counts the stored values of an owner's entities under undeclared keys, the newest entities first. Answers with the
+ * counts of a sample, or streams those of all entities. Throws a Fault of 400.
  */
 export async function answerObserved(call: Call<ObservedQuery>): Promise<HandlerResult> {
   const { context, caller, body, signal } = call
@@ -70,7 +70,7 @@ export async function answerObserved(call: Call<ObservedQuery>): Promise<Handler
 type Portion = { sequence: number; entities: number; last: string | null; keys: CountedKey[] }
 type CountedKey = Omit<ObservedKey, 'declarable'>
 
-/** The sums of all portions until now. `last` is null at the end. */
+/** The sums of all portions so far. `last` is null at the end. */
 type Counts = Omit<Portion, 'keys'> & { keys: Map<string, CountedKey>; hasMoreKeys: boolean }
 
 async function* linesFrom(
@@ -95,7 +95,7 @@ function countsOf(portion: Portion): Counts {
   return counts
 }
 
-/** Adds a portion, whose entities are older than those counted until now. */
+/** Adds a portion, whose entities are older than those counted before. */
 function add(counts: Counts, portion: Portion): void {
   counts.entities += portion.entities
   counts.last = portion.entities < portionSize ? null : portion.last
@@ -124,15 +124,15 @@ const endOf = ({ sequence, entities, last, hasMoreKeys }: Counts) => ({
   truncated: last !== null || hasMoreKeys,
 })
 
-/** The most identifiers of entities whose value does not fit. */
+/** The maximum number of examples of entities whose value does not fit. */
 const maxMisfitExamples = 10
 
-/** The stored values that an attribute would accept or refuse. */
+/** The stored values that an attribute would accept or reject. */
 type Fitting = { fits: number; misfits: number; misfit_types: Record<ObservedType, number>; examples: string[] }
 
 /**
- * Counts which stored values an attribute would accept, and declares it, unless it is a dry run. Throws a Fault of 400 or 409. If the
- * time does not suffice to count, nothing is declared.
+ * Counts the stored values that an attribute would accept, and declares it, unless it is a dry run. Throws a Fault of
+ * 400 or 409. If there is too little time to count, nothing is declared.
  */
 export async function declareObserved(
   call: DefinitionCall,

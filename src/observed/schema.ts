@@ -5,7 +5,7 @@ import { closedObject, count, flag, nullable, number, Type, text, time } from '.
 
 const owner = Type.String({ minLength: 1, description: '`people`, or the key of a stack.' })
 
-/** The types that a value is counted under. A text that is a date or a date and time counts as that only. */
+/** The types by which values are counted. A text that is a date or a date and time counts only as that. */
 export const observedTypes = ['text', 'number', 'boolean', 'object', 'array', 'date', 'datetime'] as const
 export type ObservedType = (typeof observedTypes)[number]
 
@@ -63,7 +63,7 @@ const totals = {
   ),
 }
 
-/** A line of the stream of observed keys: a key, or at the end what was counted. */
+/** A line of the stream of observed keys: a key, or the totals at the end. */
 export const observedLine = Type.Union([observedKey, Type.Object(totals, { title: 'ObservedEnd' })], {
   title: 'ObservedLine',
   description: 'A line of a stream of observed keys: a key, or at the end what was counted.',
@@ -96,7 +96,7 @@ export const observedKeys = Type.Object(
   },
 )
 
-/** The types that a key can be declared with here. Stored values do not become links. */
+/** The types that a key can be declared with. Stored values cannot become links. */
 export const declaredTypes = ['text', 'number', 'boolean', 'date', 'datetime', 'json'] as const
 
 /** Body of PUT /v1/schema/observed/declare. */

@@ -1,13 +1,13 @@
 import { statement } from '../db/db.ts'
 import { datePattern, timePattern, timeText } from '../db/time-text.ts'
 
-/** The type of a JSON value, as `observedTypes` of the schema names it. A text that is a date or a date and time counts as that. */
+/** The type of a JSON value, one of `observedTypes`. A text that is a date or a date and time counts as that. */
 const typeOf = (value: string) => `case jsonb_typeof(${value}) when 'string' then case
        when ${value} #>> '{}' ~ '${datePattern}' then 'date'
        when left(${value} #>> '{}', 10) ~ '${datePattern}' and substr(${value} #>> '{}', 11) ~ '${timePattern}' then 'datetime'
        else 'text' end else jsonb_typeof(${value}) end`
 
-/** The columns of the counts, and the type that each counts. */
+/** The columns of the counts, with the type that each counts. */
 const counted = {
   texts: 'text',
   numbers: 'number',
@@ -29,14 +29,14 @@ const typesAsJson = (row: string) =>
     .map(([column, name]) => `'${name}', ${row}.${column}`)
     .join(', ')})`
 
-/** The identifier of an entity as clients know it. */
+/** The identifier of an entity in the form of the API. */
 const identifierOf = (row: string) =>
   `case when $2 = 0 then ${row}.id::text else left(replace(${row}.id::text, '-', ''), 24) end`
 
 /**
- * $2: stack, $3: before this id, $4: how many entities, $5: keys that are left out, $6: the most keys, $7: how many examples of a key.
- * Counts the stored values of a portion of the entities, the newest first, by key and type. A key with several values under it in one
- * portion has the times of the first creation and of the last change among these entities.
+ * $2: stack, $3: before this id, $4: number of entities, $5: keys to leave out, $6: maximum of keys, $7: number of
+ * examples of a key. Counts the stored values of a portion of the entities, the newest first, by key and type. A key
+ * with several values in a portion has the times of the first creation and of the last change among these entities.
  */
 export const countObservedSql = statement(
   'count_observed_keys',
@@ -73,8 +73,9 @@ const fitsType = (value: string) => `case $4::text
        else true end`
 
 /**
- * $2: stack, $3: key, $4: type, $5: whether the attribute holds many values, $6: how many examples. Counts the stored values that an
- * attribute would accept, and those that it would refuse by type, with the ids of the first entities that have one.
+ * $2: stack, $3: key, $4: type, $5: whether the attribute has many values, $6: number of examples. Counts the stored
+ * values that an attribute would accept, and the rejected ones by type, with the ids of the first entities that have
+ * one.
  */
 export const countFittingSql = statement(
   'count_fitting_values',

@@ -47,7 +47,7 @@ beforeAll(async () => {
 })
 afterAll(() => receiver.close())
 
-/** What differs between a value and the schema that a message refers to. */
+/** Returns the faults of a value by the schema of a message. Empty if it is valid. */
 function faultsOf($ref: string, value: unknown): string[] {
   const ajv = createAjv(document as unknown as OpenApiDocument)
   const isValid = ajv.validate({ $ref: `contract${$ref}` }, value)

@@ -6,13 +6,13 @@ import { createShapes, type JsonSchema, pascalCase, type Shapes } from './shapes
 const linesType = 'application/x-ndjson'
 const eventsType = 'text/event-stream'
 
-/** The requests that kith sends by itself. */
+/** The requests that kith sends on its own initiative. */
 export type Messages = {
   headers: TSchema
   types: readonly { type: string; description: string; payload: TSchema }[]
 }
 
-/** The input of a document: what the service is, its routes, and the messages of webhooks. */
+/** The input of a document: the description of the service, its routes, and the messages of webhooks. */
 export type AsyncContract = {
   info: { title: string; version: string; description: string }
   rows: readonly Route[]
@@ -20,8 +20,8 @@ export type AsyncContract = {
 }
 
 /**
- * Builds the AsyncAPI 3.0 document of all that the service sends piece by piece: the requests of webhooks, and the responses that are lines
- * of JSON or server-sent events. Throws an Error if two different schemas have the same title.
+ * Builds the AsyncAPI 3.0 document of everything that the service sends piece by piece: the requests of webhooks, and
+ * the responses of JSON lines or server-sent events. Throws an Error if two different schemas have the same title.
  */
 export function asyncDocumentOf({ info, rows, webhooks }: AsyncContract): JsonSchema {
   const shapes = createShapes()
@@ -65,7 +65,7 @@ const servers = { service: hostOf('kith', 'The service.'), receiver: hostOf('rec
 
 const httpBinding = (method: string) => ({ method, bindingVersion: '0.3.0' })
 
-/** The streams of a row by their media types, with the shape of a message. An event has the data of a line. */
+/** The streams of a row by their media types, with the schema of a message. The data of an event equal a line. */
 function streamsOf({ streams, answer, mediaTypes = {} }: Route): [type: string, message: TSchema][] {
   const line = streams ? answer : mediaTypes[linesType]
   if (!line) return []

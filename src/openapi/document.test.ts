@@ -45,7 +45,7 @@ describe('the OpenAPI document', () => {
   it('has every row of the route table, and no other path below /v1', () => {
     const documented = operations.map(({ address }) => address)
     expect(documented.filter(address => address.includes(' /v1')).sort()).toEqual(
-      // The signature of a mail provider stands for the token.
+      // This endpoint has the signature of a mail provider instead of the token.
       [...rows.map(({ method, path }) => `${method} ${path}`), 'POST /v1/deliverability/in/{key}'].sort(),
     )
     expect(documented.filter(address => !address.includes(' /v1')).sort()).toEqual([
@@ -244,10 +244,13 @@ const oapiCodegenNames = [
   'requesteditorfn',
 ]
 
-/** Names of types and functions that generators put beside the models, in lower case: file systems and C# do not tell cases apart. */
+/**
+ * Names of types and functions that generators create besides the models. They are in lower case, because file systems
+ * and C# ignore case.
+ */
 const reservedNames = new Set([
   ...oapiCodegenNames,
-  // openapi-generator: python, go, java and csharp
+  // The names of openapi-generator for python, go, java and csharp.
   ...['apiclient', 'apiresponse', 'apiexception', 'apitypeerror', 'apivalueerror', 'apikeyerror', 'apiattributeerror'],
   ...[
     'configuration',
@@ -281,12 +284,12 @@ const reservedNames = new Set([
     'tokenprovider',
   ],
   ...['version', 'task', 'exception', 'object', 'string', 'list', 'map', 'set', 'file', 'date', 'enum'],
-  // Kiota
+  // The names of Kiota.
   ...['baserequestbuilder', 'requestinformation', 'requestconfiguration', 'requestadapter', 'parsable', 'parsenode'],
   ...['serializationwriter', 'additionaldataholder', 'backingstore', 'untypednode', 'models'],
 ])
 
-/** What Go clients put before the name of a model for its functions and types. */
+/** The prefixes of functions and types that Go generators derive from a model. */
 const constructors = ['New', 'Nullable', 'NewNullable', 'Ptr', 'As']
 
 describe('the models of a generated client', () => {
@@ -294,7 +297,7 @@ describe('the models of a generated client', () => {
   const contents = (part: Partial<Content> | undefined) =>
     Object.values(part?.content ?? {}).map(({ schema }) => schema)
 
-  /** The object schemas in a schema that are no component. */
+  /** The object schemas within a schema that are not components. */
   function inlineObjects(value: unknown, place: string): string[] {
     if (typeof value !== 'object' || value === null) return []
     const { examples: _, example: __, ...rest } = value as JsonSchema

@@ -57,7 +57,7 @@ export const headers = {
   ),
 }
 
-// An enum would be filled in on the page at /docs/api.
+// The page at /docs/api would fill in the first value of an enum.
 const channelParameter = {
   schema: { type: 'string', pattern: `^(${channels.join('|')})$` },
   description: `The channel: ${channels.map(channel => `\`${channel}\``).join(' or ')}.`,
@@ -92,7 +92,7 @@ const pathParameters: Record<ParameterKind, { schema: JsonSchema; description: s
   },
 }
 
-/** What a row does, since when it is deprecated, and the scope that it requires. */
+/** The description of an operation: the description of its row, its deprecation, and the scope that it requires. */
 export function descriptionOf({ description, deprecated, scope }: Route): string {
   const end = deprecated && `Deprecated since ${deprecated.since}. It goes on ${deprecated.sunset} at the earliest.`
   return [description, end, `Requires the scope \`${scope}\`.`].filter(Boolean).join('\n\n')
@@ -169,7 +169,7 @@ export function openOperationOf(row: OpenRoute, parts: Parts): JsonSchema {
 
 type Share = (name: string, parameter: JsonSchema) => { $ref: string }
 
-/** Returns a function that adds a parameter to those that operations share, and refers to it. */
+/** Returns a function that adds a shared parameter, and returns a reference to it. */
 const sharing =
   ({ parameters, shapes }: Parts): Share =>
   (name, parameter) => {
@@ -216,7 +216,10 @@ const dryRunParameter = {
   schema: { type: 'boolean' },
 }
 
-/** A header of a request. It has no example: the page at /docs/api would send it, and a wrong version causes 412. */
+/**
+ * A header of a request. It has no example, because the page at /docs/api would send it, and a wrong version causes
+ * 412.
+ */
 const headerParameter = (name: string, description: string, schema: JsonSchema = { type: 'string' }) => ({
   name,
   in: 'header',
@@ -251,8 +254,8 @@ const ifNoneMatchParameter = headerParameter(
 const exampleNote = 'No entity has the version of the example. Enter the version to replace, or leave out the header.'
 
 /**
- * The page at /docs/api fills in an example, and a replacement clears the fields that it omits. The example for PUT is
- * therefore a version that no entity has.
+ * The page at /docs/api fills in an example, and a replacement clears the fields that it omits. So the example for PUT
+ * is a version that no entity has.
  */
 const ifMatchOf = (method: Route['method'], share: Share) =>
   method === 'PUT'
@@ -322,7 +325,7 @@ function successesOf(row: Route, { shapes }: Parts): Record<string, JsonSchema> 
   if (honorsIfNoneMatch(row))
     return { ...responses, 304: { description: unchangedDescription, headers: headersOf(['X-Request-Id', 'ETag']) } }
   if (!row.dryRun || responses[200]) return responses
-  // Many generated clients have one type for all successes, that of the first.
+  // Many generated clients have one type for all successful responses, that of the first.
   const content = contentWith(Type.Union([answer, row.dryRun]), `${namePrefix(row)}OrDryRun`)
   const headers = headersOf(names.filter(name => name === 'X-Request-Id' || name === 'X-Kith-Warning'))
   return { ...responses, 200: { description: dryRunDescription, headers, content } }
@@ -337,7 +340,7 @@ const mapDescriptions = (headers: Record<string, string> = {}) =>
 const headersOf = (names: string[]) =>
   Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }]))
 
-/** The beginning of the names of schemas that an operation has for itself. */
+/** The prefix of the names of schemas that only this operation has. */
 const namePrefix = ({ operationId }: { operationId: string }) => pascalCase(operationId)
 
 function contentOf(schema: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {
@@ -346,8 +349,8 @@ function contentOf(schema: TSchema, example: unknown, shapes: Shapes, name: stri
 }
 
 /**
- * The content of a stream: text, whose lines `contentSchema` describes. As the schema of the content itself, it would make
- * generated clients send and parse a stream as one value.
+ * The content of a stream: text, whose lines `contentSchema` describes. If the content itself had this schema,
+ * generated clients would send and parse a stream as one value.
  */
 function linesOf(line: TSchema, example: unknown, shapes: Shapes, name: string): JsonSchema {
   const { schema, example: value } = contentOf(line, example, shapes, name)

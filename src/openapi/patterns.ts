@@ -1,5 +1,5 @@
 // These patterns describe kith's own formats, which readers of the document do not know. kith trims the strings of a
-// body first, so white space is allowed at both ends.
+// body first, so the patterns allow white space at both ends.
 const space = '\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
 const trimmed = (pattern: string) => `^[${space}]*(?:${pattern})[${space}]*$`
 
@@ -33,11 +33,11 @@ const collection_time =
 export const patterns: Record<string, string> = {
   'external-id': trimmed(`(?!\\.{1,2}[${space}]*$)[^${space}${control}](?:[^${control}]*[^${space}${control}])?`),
   'collection-time': trimmed(collection_time),
-  // A rough pattern: the exact one of IPv6 has nine alternatives.
+  // This pattern is rough, because the exact one of IPv6 has nine alternatives.
   'ip-address': trimmed('(?:\\d{1,3}\\.){3}\\d{1,3}|[\\da-fA-F:.]*:[\\da-fA-F:.]*'),
   'entity-id': trimmed('[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}|[0-9a-fA-F]{24}'),
   'object-id': trimmed('[0-9a-fA-F]{24}'),
-  // Which zones exist is not in a pattern.
+  // The pattern does not list the existing zones.
   'time-zone': trimmed('UTC|[A-Za-z][\\w+\\-]*(?:/[\\w+\\-]+)+'),
   language: trimmed(language),
   'date-of-birth': trimmed(date_of_birth),
@@ -48,5 +48,5 @@ const tag = '(?:W/)?"[!#-~\\u0080-\\u00ff]*"'
 /** `*` or a list of entity tags (RFC 9110, 13.1.1). */
 export const ifMatchPattern = `^(?:\\*|${tag}(?:[\\t ]*,[\\t ]*${tag})*)$`
 
-/** An external identifier in a path is not trimmed. */
+/** An external identifier in a path, which is not trimmed. */
 export const pathExternalId = `^(?!\\.{1,2}$)[^${control}]{1,255}$`

@@ -49,7 +49,7 @@ const writes = operations.filter(
     !/\/(list|filter|related|export|lookup|duplicates|aggregate|search)$|^POST \/oauth|\/in\/\{key\}$/.test(address),
 )
 
-/** Every key of a value at any depth, with its value. */
+/** All keys of a value at any depth, with their values. */
 function entriesOf(value: unknown): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([key, inner]) => [[key, inner] as [string, unknown], ...entriesOf(inner)])
@@ -59,7 +59,7 @@ describe('the input that the page at /docs/api fills in', () => {
   it('contains no parameter value, except an If-Match that no entity has', () => {
     for (const { address, parameters } of operations)
       for (const { name, in: place, required = false, example, examples, schema } of parameters) {
-        // The page offers no value as the first choice of an optional parameter.
+        // The page preselects no value for an optional parameter.
         const choices = required ? schema.enum : undefined
         const filled = [example, examples, schema.default, schema.example, schema.examples, choices]
         const allowed = address.startsWith('PUT ') && name === 'If-Match' ? ['"0"'] : []
@@ -81,7 +81,7 @@ describe('the input that the page at /docs/api fills in', () => {
     const personal = [...profileTexts, ...profileFlags, 'consents', 'id', 'record_id', 'state', 'mandatory']
     for (const { address, media } of writes)
       for (const [key, value] of entriesOf(media![1].example)) {
-        // A text has a language, which is not that of a person.
+        // The `language` of a text is not personal data.
         if (!address.endsWith('/texts')) expect(personal, address).not.toContain(key)
         if (key === 'external_id') expect([address, value]).toEqual([address, 'your-external-id'])
         if (key === 'op') expect(['upsert', 'patch'], address).toContain(value)
@@ -141,7 +141,7 @@ describe('a prefilled write to existing entities', () => {
     const [person, record, { text_versions, updated_at, ...type }, stack, { backlog, ...webhook }, ...others] = answers
     // A new consent type appears in every read of a person, with its default.
     const isFirstType = ({ consent_type_id }: { consent_type_id: number }) => consent_type_id === 1
-    // A new text counts on its consent type, and a change on the backlog of a webhook.
+    // A new text changes a count of its consent type, and a change the backlog of a webhook.
     return [{ ...person, consents: person.consents.filter(isFirstType) }, record, type, stack, webhook, ...others]
   }
 
@@ -158,7 +158,7 @@ describe('a prefilled write to existing entities', () => {
       parameters.filter(each => each.example !== undefined).map(({ name, example }) => [name, String(example)]),
     )
     const { status } = await shop.send(method, address, media![1].example, { ...headers, 'Content-Type': media![0] })
-    // A merge names another person, whom nobody has.
+    // A merge names another person, who does not exist.
     const isMerge = /\/((un)?merge|set-aside)$/.test(path)
     const isVersioned = method === 'PUT' && /^\/v1\/(people|stacks)/.test(path)
     expect(isVersioned ? [412] : isMerge ? [404] : [200, 201, 202]).toContain(status)

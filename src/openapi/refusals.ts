@@ -5,7 +5,7 @@ import type { JsonSchema, Shapes } from './shapes.ts'
 
 type CodesByStatus = Partial<Record<number, ErrorCode[]>>
 
-/** The error codes of the pipeline in front of every handler. */
+/** The error codes of the pipeline stages before every handler. */
 const pipelineCodes: CodesByStatus = {
   400: ['invalid_parameter'],
   401: ['unauthorized'],
@@ -47,9 +47,7 @@ function listCodes(refusals: Route['refusals'] = {}): CodesByStatus {
   return Object.fromEntries(Object.entries(refusals).map(([status, code]) => [status, [code!]]))
 }
 
-/**
- * Merges the codes by status, in order of status. `statusOverrides` moves a code to the status that it has on this row.
- */
+/** Merges the codes by status, in order of status. `statusOverrides` moves a code to its status on this row. */
 function mergeCodes(parts: CodesByStatus[], statusOverrides: Route['statuses'] = {}): Map<number, ErrorCode[]> {
   const merged = new Map<number, Set<ErrorCode>>()
   for (const [listedStatus, codes] of parts.flatMap(part => Object.entries(part)))
@@ -130,7 +128,7 @@ function errorExampleOf(code: ErrorCode, status: number, message: string) {
   return { error: code, errorstack, message, details: [], request_id: exampleId }
 }
 
-/** The error responses that operations share: one for each status and set of error codes. */
+/** The shared error responses of operations, one for each status and set of error codes. */
 export function createErrorResponses(shapes: Shapes) {
   const responses: Record<string, JsonSchema> = {}
   const write = (codesByStatus: Map<number, ErrorCode[]>): Record<string, JsonSchema> =>
@@ -152,7 +150,8 @@ function responseOf(shapes: Shapes, status: number, codes: ErrorCode[]): JsonSch
     headers: Object.fromEntries(names.map(name => [name, { $ref: `#/components/headers/${name}` }])),
     content: {
       'application/json': {
-        // The examples name the codes. A schema for each set of codes would be a model of its own in a generated client.
+        // The examples name the codes. With a schema for each set of codes, generated clients would have a model for
+        // each.
         schema: shapes.write(errorEnvelope, 'Error'),
         examples: Object.fromEntries(codes.map(code => [code, { value: errorExampleOf(code, status, description) }])),
       },
@@ -160,7 +159,7 @@ function responseOf(shapes: Shapes, status: number, codes: ErrorCode[]): JsonSch
   }
 }
 
-/** The meaning of a status, with the additional meaning that it has on some rows. */
+/** The meaning of a status, with its additional meaning on some rows. */
 function meaningOf(status: number, codes: ErrorCode[]): string {
   const meaning = meanings[status]!
   if (status === 500 && codes.includes('not_found'))

@@ -47,7 +47,7 @@ const head = (title: string) => `<!DOCTYPE html>
 <title>${title}</title>
 `
 
-/** The script that starts the Swagger UI with the document, and lists the operations of every group. */
+/** The script that starts the Swagger UI with the document, and expands the list of operations of every group. */
 const docsInitializer = `window.onload = () => SwaggerUIBundle({
   url: '${documentRow.path}',
   dom_id: '#swagger-ui',
@@ -60,7 +60,7 @@ const docsInitializer = `window.onload = () => SwaggerUIBundle({
 })
 `
 
-/** The style that makes the Swagger UI, which is designed for wide windows, fit a phone. */
+/** A style for phones, because the Swagger UI is designed for wide windows. */
 const docsStyle = `*, *::before, *::after { box-sizing: border-box }
 body { margin: 0; background: #fafafa }
 .swagger-ui .wrapper { padding: 0 16px }
@@ -122,7 +122,7 @@ a { color: #0b57a4 }
 </html>
 `
 
-// The pages load everything from this service and send requests only to it. The Swagger UI uses inline styles.
+// The pages load everything from this service, and send requests only to it. The Swagger UI uses inline styles.
 const securityHeaders = pageHeaders([
   "default-src 'none'",
   "script-src 'self'",
@@ -143,7 +143,7 @@ const html = 'text/html; charset=utf-8'
 const script = 'text/javascript; charset=utf-8'
 const style = 'text/css; charset=utf-8'
 
-/** The files that are served from the package swagger-ui-dist, 2 MB in total. Each is read once, on first use. */
+/** The files of the package swagger-ui-dist that kith serves, 2 MB in total. Each is read once, at its first use. */
 const packageFiles = { 'swagger-ui.css': style, 'swagger-ui-bundle.js': script, 'favicon-32x32.png': 'image/png' }
 const ownFiles = { 'style.css': [docsStyle, style], 'swagger-initializer.js': [docsInitializer, script] } as const
 
@@ -172,11 +172,14 @@ const docsPage = `${head('kith: API')}\
 
 type Documents = { openApi: () => OpenApiDocument; asyncApi: () => object }
 
-/** Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page that displays the first at /docs/api, the documentation at /docs, and a home page at /. */
+/**
+ * Serves, without a token, the documents at /openapi.json and /asyncapi.json, the page of the first at /docs/api, the
+ * documentation at /docs, and a home page at /.
+ */
 export function serveDocument(router: Router, { openApi, asyncApi }: Documents): void {
   serveSite(router)
   const serveJson = (path: string, create: () => object) => {
-    // Created on first use. All responses that are being sent share this copy.
+    // The document is created at its first use. All responses share this copy.
     let bytes: Buffer | undefined
     router.get(path, exchange => {
       bytes ??= Buffer.from(JSON.stringify(create()))
@@ -214,7 +217,10 @@ function sendFile(exchange: Exchange, content: string | Buffer, contentType: str
 /** The folder that `npm run docs` fills. */
 const buildFolder = join(import.meta.dirname, '../../docs/dist')
 
-/** The policy of a page, whose only inline scripts are those of the build: they set the colour scheme before the page is shown. */
+/**
+ * The content security policy of a page. It allows only the build's inline scripts, which set the color scheme before
+ * the page is shown.
+ */
 const policyOf = (page: string) => {
   const scripts = [...page.matchAll(/<script[^>]*>([^<]+)<\/script>/g)].map(
     ([, script]) => `'sha256-${createHash('sha256').update(script!).digest('base64')}'`,
@@ -234,7 +240,7 @@ const policyOf = (page: string) => {
 /** Serves the documentation at /docs, without a token. If it was not built, /docs shows the page of /docs/api. */
 export function serveSite(router: Router, folder = buildFolder): void {
   const files = readBuiltFiles(folder)
-  // A page does not change, so its scripts are looked for once.
+  // A page does not change, so its scripts are searched once.
   const policies = new Map<string, Promise<Record<string, string>>>()
   const policyFor = (name: string) => {
     const policy = policies.get(name) ?? files.read(name).then(page => policyOf(page.toString('utf8')))

@@ -30,13 +30,15 @@ export function createShapes() {
 
   /**
    * Converts a schema for the document. A schema with a title, and every object schema, becomes a reference to a named
-   * one. An object without a title is named after its place, which begins with `name`.
+   * schema. An object without a title is named after its position, a name that begins with `name`.
    */
   const write = (schema: TSchema, name: string): JsonSchema => nameObject(mapSchema(schema, writeOne), name)
   return { schemas, write }
 }
 
-/** Returns a copy of a schema in which `change` was applied to the schemas in it, each with a name after its place. */
+/**
+ * Returns a copy of a schema in which `change` was applied to the inner schemas, each with a name from its position.
+ */
 function mapInner(
   schema: JsonSchema,
   change: (inner: JsonSchema, name: string) => JsonSchema,
@@ -63,11 +65,11 @@ function mapInner(
   }
 }
 
-/** `attribute_values` as `AttributeValues`. */
+/** Converts `attribute_values` to `AttributeValues`. */
 export const pascalCase = (words: string) =>
   words.replace(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** The constant that tells an option of a union from the others, or no text if it has none. */
+/** The constant that distinguishes an option of a union from the others, or an empty text without one. */
 function constantOf({ properties = {} }: { properties?: Record<string, JsonSchema> }): string {
   const constant = Object.values(properties).find(inner => typeof inner.const === 'string')?.const
   return typeof constant === 'string' ? constant : ''
@@ -75,12 +77,12 @@ function constantOf({ properties = {} }: { properties?: Record<string, JsonSchem
 
 /** The same schema in the form that OpenAPI tools support best. */
 function simplify(schema: JsonSchema): JsonSchema {
-  // distinctBy is a keyword of kith (http/input/validate.ts), which tools do not know. The description has its rule.
+  // Tools do not know distinctBy, a keyword of kith (http/input/validate.ts). The description states its rule.
   const { distinctBy: _, ...known } = schema
   return withIntegerFormat(withoutBooleanConst(withPattern(withTypedEnum(withNullableType(withFreeKeys(known))))))
 }
 
-/** Adds the pattern of kith's own formats, which tools do not know. */
+/** Adds the pattern of a format of kith, which tools do not know. */
 function withPattern(schema: JsonSchema): JsonSchema {
   const pattern = patterns[schema.format as string]
   return pattern === undefined || 'pattern' in schema ? schema : { ...schema, pattern }
@@ -94,7 +96,9 @@ function withFreeKeys({ patternProperties, ...rest }: JsonSchema): JsonSchema {
   return { ...rest, additionalProperties: patterns[0]![1] }
 }
 
-/** Writes a union of a plain type and null as a type array: `["string", "null"]`. An object keeps its name in a union. */
+/**
+ * Writes a union of a plain type and null as a type array: `["string", "null"]`. An object keeps its name in a union.
+ */
 function withNullableType({ anyOf, ...rest }: JsonSchema): JsonSchema {
   if (!Array.isArray(anyOf)) return rest
   const [first, second, ...others] = anyOf as JsonSchema[]
@@ -111,7 +115,10 @@ function withTypedEnum(schema: JsonSchema): JsonSchema {
   return { type: types.length === 1 ? types[0] : types, ...schema }
 }
 
-/** openapi-generator turns a boolean `const` into an enum of texts in Java, which does not compile. This form means the same. */
+/**
+ * openapi-generator turns a boolean `const` into an enum of texts in Java, which does not compile. This form means the
+ * same.
+ */
 function withoutBooleanConst({ const: only, ...rest }: JsonSchema): JsonSchema {
   if (typeof only === 'boolean') return { type: 'boolean', ...rest, not: { const: !only } }
   return only === undefined ? rest : { const: only, ...rest }
@@ -119,7 +126,7 @@ function withoutBooleanConst({ const: only, ...rest }: JsonSchema): JsonSchema {
 
 const maxInt32 = 2 ** 31 - 1
 
-/** Without a format, generated clients take integers for 32 bits, which sequence numbers exceed. */
+/** Without a format, generated clients use 32 bits for integers, which sequence numbers exceed. */
 function withIntegerFormat(schema: JsonSchema): JsonSchema {
   const isInteger = [schema.type].flat().includes('integer') && !('enum' in schema) && !('const' in schema)
   const { maximum = Infinity, exclusiveMaximum = Infinity } = schema as Record<string, number>

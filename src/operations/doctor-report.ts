@@ -21,15 +21,17 @@ import { checkDataFolder, checkIssuer, checkTls } from './doctor/machine.ts'
 import { checkMasterKey } from './doctor/master-key.ts'
 import type { DoctorReportShape } from './schema.ts'
 
-/** Requests within this time after a run share its findings. A run asks PostgreSQL, the disk and the external issuer. */
+/**
+ * Requests within this time after a run share its findings. A run queries PostgreSQL, the disk and the external issuer.
+ */
 const cacheMs = 5_000
 
 type Run = Pick<DoctorReportShape, 'checked_at' | 'last_backup_at'> & { findings: OrganizationFinding[] }
 
 /**
- * Returns a function that runs the checks of `kith doctor` in the service, and returns the report for an organization. It rejects with the
- * reason of the signal if that aborts first. One run is under way at a time, for all requests. The report
- * names no other organization than the caller's: findings about others are counted.
+ * Returns a function that runs the checks of `kith doctor` in the service, and returns the report for an organization.
+ * If the signal aborts first, it rejects with the signal's reason. All requests share one run at a time. The report
+ * names only the caller's organization and counts the findings about others.
  */
 export function createDoctor(db: Database, config: Config) {
   const examine = shareFor(cacheMs, async (): Promise<Run> => {
@@ -38,14 +40,14 @@ export function createDoctor(db: Database, config: Config) {
       ...(await checkMachine(config)),
       ...(await checkStorage(db, config)),
     ]
-    // The findings say it where the database does not respond.
+    // If the database does not respond, the findings report it.
     const seconds = await readLastBackup(db).catch(() => null)
     const last_backup_at = seconds === null ? null : new Date(seconds * 1_000).toISOString()
     return { checked_at: new Date().toISOString(), last_backup_at, findings }
   })
 
   return async (organizationKey: string, signal: Signal): Promise<DoctorReportShape> => {
-    // A check may wait for a database that does not answer. It goes on for later requests.
+    // A check may wait for an unresponsive database. It continues for later requests.
     const { checked_at, last_backup_at, findings } = await untilAborted(examine(), signal)
     const shown = [
       ...findings.filter(({ organization = organizationKey }) => organization === organizationKey),
@@ -73,7 +75,7 @@ function countOthers(findings: OrganizationFinding[]): Finding[] {
   })
 }
 
-/** The checks of this machine, and of the external issuer that it reaches. */
+/** The checks of this machine, and of the external issuer as reached from it. */
 export async function checkMachine(config: Config): Promise<Finding[]> {
   return [
     ...(await checkDataFolder(config)),
@@ -101,5 +103,5 @@ export async function checkStorage(db: Database, config: Config): Promise<Organi
   ]
 }
 
-/** The finding as the operator of the service sees it. Its message names the organization. */
+/** The finding in the form for the operator of the service. Its message names the organization. */
 export const withoutOrganization = ({ organization: _, ...finding }: OrganizationFinding): Finding => finding

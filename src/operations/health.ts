@@ -9,7 +9,7 @@ import type { OpenRoute } from '../route/route.ts'
 import { refuse, retryInASecond } from '../values/errors.ts'
 import { Type } from '../values/json-schema.ts'
 
-/** Why a standby is not ready for reads, see {@link StandbyState}. */
+/** The reason why a standby is not ready for reads, see {@link StandbyState}. */
 const standbyMessages = {
   away: 'The standby cannot be reached.',
   behind: 'The standby is further behind its primary than KITH_READER_MAX_LAG_SECONDS allows.',
@@ -69,7 +69,7 @@ export const healthRows: OpenRoute[] = [
 /** Adds the paths outside `/v1` that need no token: liveness, readiness, and the public keys that sign tokens. */
 export function registerHealthRoutes(router: Router, services: Services): void {
   const { db, reads, authenticator, drain, config } = services
-  // A flood of probes must not queue for connections ahead of requests, so concurrent probes share one query.
+  // A flood of probes must not queue for connections before requests. So concurrent probes share one query.
   const readDatabase = singleFlight(() => readReadiness(db, AbortSignal.timeout(config.limits.requestMs)))
   const [health, readiness, keys] = healthRows.map(({ path }) => path) as [string, string, string]
   router.get(health, exchange => exchange.send(200, success({ data: { healthy: true, version } })))

@@ -6,7 +6,7 @@ import type { OperationsMetricsShape } from './schema.ts'
 /** Requests within this time share a reading, which takes some milliseconds of the event loop. */
 const cacheMs = 1_000
 
-/** Returns a function that reads the metrics of the service: of all workers, from the registry that /metrics shows. */
+/** Returns a function that reads the metrics of the service, of all workers, from the registry of /metrics. */
 export function createMetricsReader({ scrape }: Pick<Instruments, 'scrape'>): () => Promise<OperationsMetricsShape> {
   return shareFor(cacheMs, async () => reportOf(parseSamples((await scrape()).text), new Date()))
 }
@@ -103,7 +103,7 @@ function databaseOf({ find, sum, sumBy }: Samples): OperationsMetricsShape['data
   }
 }
 
-/** The sum of a histogram over all of its labels. A bucket of the text counts the lower ones, too. */
+/** The sum of a histogram over all of its labels. In the text format, a bucket includes the lower ones. */
 function histogramOf({ sum, sumBy }: Pick<Samples, 'sum' | 'sumBy'>, name: string) {
   const buckets = sumBy(`${name}_bucket`, 'le')
     .map(([le, count]) => ({ bound: le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le), count }))
@@ -121,18 +121,18 @@ type Sample = { labels: Labels; value: number }
 /** The samples of a scrape, by the name of their metric. */
 type Samples = {
   of(name: string): Sample[]
-  /** The sum of the samples with these labels. Undefined if there is none. */
+  /** The sum of the samples with these labels, or undefined without any. */
   find(name: string, labels?: Labels): number | undefined
-  /** As `find`, or 0. */
+  /** As `find`, but 0 without samples. */
   sum(name: string, labels?: Labels): number
-  /** Sums by the values of a label, in order of these. */
+  /** Sums by the values of a label, in the order of the values. */
   sumBy(name: string, label: string): [labelValue: string, value: number][]
 }
 
 const linePattern = /^(\w+)(?:\{(.*)\})? (\S+)$/
 const labelPattern = /(\w+)="((?:[^"\\]|\\.)*)"/g
 
-/** Parses Prometheus' text format as kith writes it: one sample per line, without times. */
+/** Parses Prometheus' text format in the form that kith writes: one sample per line, without times. */
 export function parseSamples(text: string): Samples {
   const byName = new Map<string, Sample[]>()
   for (const line of text.split('\n')) {

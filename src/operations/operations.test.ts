@@ -27,7 +27,8 @@ describe('GET /v1/operations/doctor', () => {
     expect(healthy).toBe(true)
     const { stdout } = await runInProcess(['doctor', '--json'], { DATABASE_URL: service.databaseUrl })
     const printed: Finding[] = JSON.parse(stdout).findings
-    // The command has a database of its own server: no data folder, and no backup is no warning. Clocks and free connections vary.
+    // The command uses an external database: it has no data folder, and does not warn about a missing backup. Clocks
+    // and free connections vary.
     const isSame = ({ check }: { check: string }) =>
       !/^(data folder|master key|backup|disk|permissions|clock|connections)$/.test(check)
     expect(findings.filter(isSame)).toEqual(

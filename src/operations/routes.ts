@@ -6,7 +6,7 @@ import { doctorReport, operationsMetrics } from './schema.ts'
 
 const tag = 'Operations'
 
-/** The services are absent where the table only describes the endpoints, as for the OpenAPI document. */
+/** The services are absent if the table only describes the endpoints, as for the OpenAPI document. */
 export type OperationServices = Pick<Services, 'config'> & Partial<Pick<Services, 'db' | 'instruments'>>
 
 /** The route table of the service's operation. */

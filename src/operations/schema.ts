@@ -51,7 +51,7 @@ const histogram = {
 
 const standby = Type.Object({ up: flag(), lag_seconds: nullable(seconds), lag_bytes: nullable(seconds) })
 
-/** The response of GET /v1/operations/metrics: what the console plots. */
+/** The response of GET /v1/operations/metrics, which the console plots. */
 export const operationsMetrics = Type.Object(
   {
     at: time('When the metrics were read.'),
@@ -110,8 +110,8 @@ export const operationsMetrics = Type.Object(
         },
         {
           description:
-            'Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age ' +
-            'of the oldest.',
+            'Webhooks of all organizations by state. The last three are of the active ones: deliveries that wait for a retry, all that wait, ' +
+            'and the age of the oldest.',
         },
       ),
     ),

@@ -5,7 +5,7 @@ export const readLastBackupSql = statement(
   'select extract(epoch from max(b.at))::float8 as seconds from backups b',
 )
 
-/** $1: the moment of the snapshot. */
+/** $1: the time of the snapshot. */
 export const recordBackupSql = statement(
   'record_backup',
   'insert into backups (at) values ($1) on conflict (at) do nothing',

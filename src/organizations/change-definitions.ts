@@ -10,8 +10,8 @@ import { definitionDryRun } from './definition-schema.ts'
 import { type Definitions, definitionsKeeper, readDefinitions } from './definitions.ts'
 
 /**
- * A created or changed definition, and its entry in the change log. `store` stores it with the version of the definitions that the change
- * makes. Changes that one statement stores together have one `store`, that of the first.
+ * A created or changed definition, and its entry in the change log. `store` stores it with the version of the
+ * definitions that the change makes. If one statement stores several changes together, only the first has `store`.
  */
 export type DefinitionChange = DefinitionDiff & {
   subject: 'stack' | 'attribute' | 'consent_type' | 'segment' | 'role'
@@ -48,9 +48,9 @@ export function definitionWrite<Body>(row: Parameters<typeof route<Body>>[0]): R
 }
 
 /**
- * Changes the definitions of an organization. `decide` receives the current ones, the time as RFC 3339 in `at`, and reads in the
- * transaction. Every change increments their version. Without changes nothing is stored. Returns the definitions after the changes,
- * also in a dry run. Throws what `decide` throws.
+ * Changes the definitions of an organization. `decide` receives the current definitions, the time as RFC 3339 in `at`,
+ * and reads in the transaction. Every change increments their version. Without changes, nothing is stored. Returns the
+ * definitions after the changes, even in a dry run. Throws the error of `decide`.
  */
 export async function changeDefinitions(
   call: DefinitionCall,
@@ -91,8 +91,8 @@ export const nextId = (definitions: readonly { id: number }[]): number =>
   definitions.reduce((highest, { id }) => Math.max(highest, id), 0) + 1
 
 /**
- * Throws 400 if the organization would have more than the maximum number of definitions of a kind. Must be called while the head
- * is locked; otherwise concurrent creates could exceed the limit together.
+ * Throws 400 if the organization would exceed the maximum number of definitions of a kind. The head must be locked,
+ * because concurrent creates could otherwise exceed the limit together.
  */
 export function throwIfLimitReached(
   kind: keyof typeof limitNames,
@@ -107,13 +107,16 @@ export function throwIfLimitReached(
   throwValueRefusal('', message, `The organization has reached its limit of ${noun} (${setting}: ${max}).`)
 }
 
-/** Throws 400 for one more of what an organization may have so many of. `summary` is a whole sentence, which the console translates. */
+/**
+ * Throws 400 because an organization would exceed the limit of `max`. `summary` is a complete sentence, which the
+ * console translates.
+ */
 export function throwTooMany(summary: string, noun: string, max: number): never {
   const message = `exceeds the limit of ${max} ${noun} per organization`
   return throwValueRefusal('', message, summary)
 }
 
-/** Throws 409 for a key that is taken. */
+/** Throws 409 because the key is taken. */
 export function throwKeyTaken(message: string): never {
   return refuse('duplicate_entry', 'The key is taken.', { details: [{ path: '/key', message }] })
 }

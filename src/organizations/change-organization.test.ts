@@ -82,7 +82,7 @@ describe('a change of an organization', () => {
         })),
       ),
     )
-    // Of those that saw the same head, the one that logged something was the last.
+    // Among changes that saw the same head, the one with entries in the log came last.
     seen.sort(([a, m], [b, n]) => a! - b! || m! - n!)
     for (const [index, [sequence]] of seen.entries())
       expect(sequence).toBe(seen.slice(0, index).reduce((sum, [, count]) => sum + count!, 0))

@@ -13,10 +13,10 @@ import type { Operation, Subject } from './logged-changes.ts'
 /** The author of a change, as the change log and the consent history name them. */
 export type Author = { actor: string; request_id: string }
 
-/** The author of what the service does by itself. */
+/** The author of changes that the service makes on its own. */
 export const ownAuthor = (): Author => ({ actor: 'kith', request_id: randomUUID() })
 
-/** The subjects that the change log has besides people and records. */
+/** The subjects of the change log other than people and records. */
 export type DefinitionSubject = Exclude<Subject, 'person' | 'record'>
 
 export const definitionOperations = ['create', 'update', 'delete'] as const satisfies Operation[]
@@ -31,28 +31,31 @@ export type DefinitionDiff = {
 }
 
 /**
- * Receives what a change has done. `sequence` is the number of the last change of the log that includes it, see `Written` of the route
+ * Receives the effects of a change. The change log up to `sequence` includes the change, see `Written` of the route
  * table. `changes` are the entries that a dry run would log.
  */
 type Report = { sequence: number; changes?: readonly object[] }
 
 export type ChangeCall = Author & {
   signal?: Signal | undefined
-  /** Stores nothing: the transaction does the same and is rolled back. */
+  /** True for a dry run: the transaction does the same and is rolled back. */
   isDryRun?: boolean
   written?: Report
-  /** The longest wait for the head, in milliseconds. */
+  /** The maximum wait for the head, in milliseconds. */
   lockTimeoutMs?: number
 }
 
-/** What the work finds: nobody else changes the organization until the transaction ends. */
+/** The state that the work sees. The lock of the head keeps it current until the transaction ends. */
 export type Locked = Within & { head: Head; definitions: Definitions; at: string }
 
-/** What the work has decided. */
+/** The decision of the work: the statements and log entries of the change, and its result. */
 export type Changed<Result> = {
   /** Statements that were sent and store the change. */
   statements?: readonly Promise<unknown>[]
-  /** The entries of the log. None: nobody needs to hear of the change. Undefined: the work has logged it, or the log does not tell of it. */
+  /**
+   * The entries of the log. If empty, the change is not announced. If undefined, the work has logged it, or the log
+   * does not contain it.
+   */
   changes?: readonly DefinitionDiff[]
   /** Whether the version of the definitions rises with each entry. */
   changesDefinitions?: boolean
@@ -63,9 +66,9 @@ export type Changed<Result> = {
 }
 
 /**
- * Changes something of an organization: locks the head, lets `work` decide and store, logs, commits and announces. The head and the
- * definitions that `work` receives stand until the end. Runs again after a conflict, so `work` may not depend on an earlier run. Throws what
- * `work` throws, and then nothing is stored.
+ * Changes an organization: locks the head, lets `work` decide and store, logs, commits and announces. The head and the
+ * definitions that `work` receives stay current until the end. After a conflict, `work` runs again, so it must not
+ * depend on an earlier run. If `work` throws, this throws the same error and stores nothing.
  */
 export async function changeOrganization<Result>(
   context: Context,
@@ -94,7 +97,7 @@ export async function changeOrganization<Result>(
       },
       { signal, lockTimeoutMs, readsFirst: true },
     )
-  // A transaction within another one is run again with it.
+  // A nested transaction is retried together with the outer one.
   const { head, changed, result } = await (db.outer ? transact() : retryConflicts(transact, isConflict, signal))
   const { changes } = changed
   if (isDryRun) {

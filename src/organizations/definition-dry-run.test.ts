@@ -19,7 +19,7 @@ beforeEach(async () => {
   await organization.send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
 })
 
-/** Sends a request as a dry run, which must leave every row of the organization as it was. */
+/** Sends a request as a dry run, which must leave every row of the organization unchanged. */
 async function rehearse(method: string, path: string, body?: unknown) {
   const before = await readDigest(service, organization.id)
   const reply = await organization.send(method, dryRunOf(path), body)

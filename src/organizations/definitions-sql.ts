@@ -10,8 +10,8 @@ const textVersions = `coalesce((
          ), 0)`
 
 /**
- * The definitions of an organization that changed after version $2, and what else belongs to them, read in one snapshot. So a change
- * costs what it changes: to read all of 1,000 attributes takes 14 ms of PostgreSQL.
+ * The definitions of an organization that changed after version $2, and related rows, read in one snapshot. So the cost
+ * depends on the number of changes. Reading all of 1,000 attributes takes 14 ms of PostgreSQL.
  */
 export const readDefinitionsSql = statement(
   'read_definitions',
@@ -55,7 +55,10 @@ export const readSchemaVersionSql = statement(
   'select schema_version from change_heads where organization_id = $1',
 )
 
-/** Another text whenever the schema version of any organization is another one. It costs a tenth of {@link readVersionsSql}. */
+/**
+ * A text that changes whenever the schema version of any organization changes. It costs a tenth of {@link
+ * readVersionsSql}.
+ */
 export const digestVersionsSql = statement(
   'digest_versions',
   `select sum(hashint8extended(h.organization_id::bigint << 32 | h.schema_version, 0))::text as digest from change_heads h`,
@@ -64,15 +67,18 @@ export const digestVersionsSql = statement(
 /** The schema version of every organization. Background tasks use it to find changed definitions. */
 export const readVersionsSql = statement('read_versions', 'select organization_id, schema_version from change_heads')
 
-/** Every transaction that changes anything of an organization begins with it, so an organization has one writer at a time. */
+/**
+ * Every transaction that changes an organization begins with this lock, so an organization has one writer at a time.
+ */
 export const lockHeadSql = statement(
   'lock_head',
   'select schema_version, sequence from change_heads where organization_id = $1 for update',
 )
 
 /**
- * $2: the number of changes, which take their numbers from the head, $3: their time, $4: by how much the version of the definitions rises.
- * Locks it. The head keeps of the time what store-sql.ts of entities/write keeps: the search by time needs it.
+ * $2: the number of changes, which take their numbers from the head, $3: their time, $4: the increment of the version
+ * of the definitions. Locks the head. As store-sql.ts of entities/write, it keeps the latest time and the largest
+ * setback, which the search by time needs.
  */
 export const numberChangesSql = statement(
   'number_changes',
@@ -82,8 +88,8 @@ export const numberChangesSql = statement(
 )
 
 /**
- * $2: [{n, subject, definition_id, operation, before, after}], with n from 1, $3: the time, $4: actor, $5: request id. Runs after the
- * transaction has taken the numbers, so the head has the last one.
+ * $2: [{n, subject, definition_id, operation, before, after}], with n from 1, $3: the time, $4: actor, $5: request id.
+ * Runs after the transaction has taken the numbers, so the head has the last one.
  */
 export const appendDefinitionChangesSql = statement(
   'append_definition_changes',

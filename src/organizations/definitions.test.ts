@@ -18,7 +18,7 @@ const filter = fc.constantFrom({}, { first_name: 'Ada' })
 
 type Request = [method: string, path: string, body?: unknown] | 'fill'
 
-/** Requests that change the definitions, and some that are refused. */
+/** Requests that change the definitions, including some that are refused. */
 const request: fc.Arbitrary<Request> = fc.oneof(
   fc.tuple(fc.constant('POST'), fc.constant('/v1/schema/attributes'), attribute),
   fc.tuple(

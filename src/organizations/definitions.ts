@@ -18,19 +18,22 @@ export type Stack = {
   key: string
   name: string
   kind: 'item' | 'event'
-  /** Records of an event stack are erased this many days after their creation. Null: never. */
+  /** Records of an event stack are erased this many days after their creation. Null means never. */
   retention_days: number | null
-  /** The template of the names of its records (stacks/label.ts). Null: they are named by their identifier. */
+  /** The template of the names of its records (stacks/label.ts). Null means that their identifiers are their names. */
   label: string | null
-  /** What sums up the records of a person (stacks/stacks.ts). Null: nothing. */
+  /** The summary of a person's records (stacks/stacks.ts). Null means none. */
   summary: StackSummary | null
-  /** The key of the relationship to the person with whom a record is erased. Null: records stay unless they are asked for. */
+  /**
+   * The key of the relationship to the person with whom a record is erased. If null, records stay unless the erasure
+   * requests them.
+   */
   erased_with: string | null
   created_at: string
   updated_at: string
 }
 
-/** Keys of attributes of a stack: who a record is about, when it happened, and the numbers that are measured. */
+/** The keys of a stack's attributes: the person of a record, its time, and the numbers to aggregate. */
 export type StackSummary = {
   person: string
   time?: string | null
@@ -43,7 +46,7 @@ export type StackSummary = {
  */
 export type AttributeIndex = { id: number; ready: boolean; indexed: number; total: number }
 
-/** A rule that is absent is one that the attribute does not have. */
+/** An absent rule does not apply to the attribute. */
 export type Attribute = Partial<AttributeRules> & {
   id: number
   owner_stack_id: number
@@ -57,7 +60,7 @@ export type Attribute = Partial<AttributeRules> & {
   indexed: boolean
   /** Whether a search finds entities by the words of this text. */
   searchable?: boolean
-  /** The index of its values. Only active attributes that are indexed or relationships have one. */
+  /** The index of its values. Only an active attribute has one, if it is indexed or a relationship. */
   index?: AttributeIndex | null
   state: 'active' | 'archived'
   created_at: string
@@ -89,18 +92,24 @@ export type Segment = {
   key: string
   name: string
   description: string | null
-  /** The filter as it was written. It was valid then, and may name definitions that were archived since. */
+  /** The filter as written. It was valid at that time, and may name definitions that were archived since. */
   filter: Record<string, unknown>
-  /** When the segment got the filter. */
+  /** The time at which the segment got the filter. */
   filter_changed_at: string
   created_at: string
   updated_at: string
 }
 
-/** The names of fields of an owner, as a read shows them: `first_name`, `attribute_values.city`, `attribute_values`, or `*` for all. */
+/**
+ * The names of fields of an owner, as in a read: `first_name`, `attribute_values.city`, `attribute_values`, or `*` for
+ * all.
+ */
 export type FieldNames = { read: string[]; write: string[] }
 
-/** What a caller with the role may do. `fields` is by owner: `people` or the key of a stack. Null: all fields of all owners. */
+/**
+ * The rights of a caller with the role. `fields` is by owner: `people` or the key of a stack. Null means all fields of
+ * all owners.
+ */
 export type Role = {
   id: number
   key: string
@@ -112,7 +121,9 @@ export type Role = {
   updated_at: string
 }
 
-/** An organization's stacks, attributes, consent types and segments at one version. Writes are validated against them. */
+/**
+ * An organization's stacks, attributes, consent types and segments at one version. Writes are validated against them.
+ */
 export type Definitions = Readonly<{
   organization_id: number
   version: number
@@ -121,15 +132,18 @@ export type Definitions = Readonly<{
   consent_types: readonly ConsentType[]
   segments: readonly Segment[]
   roles: readonly Role[]
-  /** The highest id that a segment ever had. */
+  /** The highest id that any segment has ever had. */
   last_segment_id: number
-  /** Whether a person may have a further identifier. The first alias increments the version, so that every process learns of it. */
+  /**
+   * Whether a person may have an additional identifier. The first alias increments the version, so that every process
+   * notices it.
+   */
   has_aliases: boolean
   /** Whether a person was erased. The first erasure increments the version. */
   has_tombstones: boolean
-  /** The IANA time zone of the days that relative times have. */
+  /** The IANA time zone that defines the days of relative times. */
   time_zone: string
-  /** The country (ISO 3166) of phone numbers without a prefix. Null: such a number is none. */
+  /** The country (ISO 3166) of phone numbers without a prefix. If null, such a number is not an address. */
   default_country: string | null
   /** The sort indexes of each stack, by field. */
   sort_indexes: ReadonlyMap<number, ReadonlyMap<string, SortIndex>>
@@ -140,7 +154,7 @@ export type Definitions = Readonly<{
    * The relationship attributes of each owner, by key. Links of archived ones stay readable until the key is written.
    */
   relationships: ReadonlyMap<number, ReadonlyMap<string, readonly Attribute[]>>
-  /** The active attributes of each owner that are required, and those that are unique. An owner without any is absent. */
+  /** The active required attributes of each owner, and the active unique ones. An owner without any is absent. */
   required: ReadonlyMap<number, readonly Attribute[]>
   unique: ReadonlyMap<number, readonly IndexedAttribute[]>
 }>
@@ -156,11 +170,11 @@ export type DefinitionRows = Pick<Definitions, 'version' | 'stacks' | 'attribute
     sort_indexes?: SortIndex[]
   }
 
-/** The owner of the entities of a stack, as requests name it: `people`, or the key of the stack. */
+/** The owner of a stack's entities in the form of requests: `people`, or the key of the stack. */
 export const ownerOf = ({ stacks }: Pick<Definitions, 'stacks'>, stack_id: number): string =>
   stack_id === peopleStackId ? peopleKey : stacks.find(({ id }) => id === stack_id)!.key
 
-/** The stack of an owner: `people`, or the key of a stack. Undefined for any other. */
+/** The stack of an owner: `people`, or the key of a stack. Undefined for any other text. */
 export const stackIdOf = ({ stacks }: Definitions, owner: string): number | undefined =>
   owner === peopleKey ? peopleStackId : stacks.find(({ key }) => key === owner)?.id
 
@@ -169,8 +183,8 @@ export function isRelationship(attribute: Attribute): attribute is Attribute & {
 }
 
 /**
- * Builds the look-up maps for the definition rows of one organization. With `base`, the rows are those that changed since: what did not
- * change stays the same object.
+ * Builds the look-up maps for the definition rows of one organization. With `base`, the rows are those that changed
+ * since, and unchanged definitions keep their objects.
  */
 export function buildDefinitions(organization_id: number, rows: DefinitionRows, base?: Definitions): Definitions {
   const attributes = withChanged(base?.attributes, rows.attributes)
@@ -195,7 +209,7 @@ export function buildDefinitions(organization_id: number, rows: DefinitionRows, 
   })
 }
 
-/** Definitions in the order of their ids. A new one has the highest id. */
+/** Definitions in order of their ids. A new definition has the highest id. */
 function withChanged<D extends { id: number }>(base: readonly D[] | undefined, changed: readonly D[]): readonly D[] {
   if (!base || changed.length === 0) return base ?? changed
   const byId = new Map(base.map(definition => [definition.id, definition]))
@@ -227,13 +241,13 @@ const byOwner = <A extends Attribute>(attributes: readonly A[]) =>
 const mapEach = <K, V, R>(map: ReadonlyMap<K, V>, change: (value: V) => R): Map<K, R> =>
   new Map(map.entries().map(([key, value]) => [key, change(value)]))
 
-/** The snapshot of an organization, as the process has read it. Its version tells whether it is current. */
+/** The process's snapshot of an organization's definitions. Its version shows whether it is current. */
 const snapshots = perOrganizationData((): { definitions?: Definitions } => ({}))
 
 /**
- * The cached snapshot, which is read on first use. It may be older than the database; callers compare versions if that
- * matters. Inside a transaction, the snapshot of the outer database is also used. A snapshot that is read inside a
- * transaction is cached only for it, because the transaction may never commit.
+ * The cached snapshot, which is read at its first use. It may be older than the database, so callers compare versions
+ * if that matters. Inside a transaction, the snapshot of the outer database is used too. A snapshot that is read inside
+ * a transaction is cached only for it, because the transaction may never commit.
  */
 export async function cachedDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
   const cached = findCached(context)
@@ -247,13 +261,13 @@ function findCached(context: Context): Definitions | undefined {
   return definitions ?? (db.outer && snapshots(contextOf(db.outer, organization_id)).definitions)
 }
 
-/** A snapshot of `version` or later. A row that was read together with a version is displayed with it. */
+/** A snapshot of `version` or later. A row that was read together with a version is displayed with its snapshot. */
 export async function definitionsAt(context: Context, version: number, signal?: Signal): Promise<Definitions> {
   const cached = await cachedDefinitions(context, signal)
   return cached.version >= version ? cached : reloadDefinitions(context, signal)
 }
 
-/** The current snapshot of the database. Costs one small query, and a second one if the cached snapshot is older. */
+/** The current snapshot of the database. It costs one small query, and a second one if the cached snapshot is older. */
 export async function currentDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
   const { db, organization_id } = context
   const [head] = await db.query<{ schema_version: number }>(readSchemaVersionSql, [organization_id], signal)
@@ -261,8 +275,8 @@ export async function currentDefinitions(context: Context, signal?: Signal): Pro
 }
 
 /**
- * Reads what changed in the database since the cached snapshot, and caches the result, unless a newer one was cached meanwhile. Throws
- * an Error for an unknown organization.
+ * Reads the changes in the database since the cached snapshot, and caches the result, unless a newer snapshot was
+ * cached meanwhile. Throws an Error for an unknown organization.
  */
 export async function reloadDefinitions(context: Context, signal?: Signal): Promise<Definitions> {
   const keep = definitionsKeeper(context)
@@ -270,8 +284,8 @@ export async function reloadDefinitions(context: Context, signal?: Signal): Prom
 }
 
 /**
- * Returns a function that caches a snapshot, unless a newer one is cached, and returns the newest. Take it before the read of the
- * snapshot: after a switch of the server, the snapshot is not that of the new one.
+ * Returns a function that caches a snapshot, unless a newer one is cached, and returns the newest. Take it before the
+ * read of the snapshot, because a read before a switch of the server does not show the new server's data.
  */
 export function definitionsKeeper(context: Context): (read: Definitions) => Definitions {
   const snapshot = snapshots(context)
@@ -282,13 +296,16 @@ export function definitionsKeeper(context: Context): (read: Definitions) => Defi
   }
 }
 
-/** Reads what changed since `base`, or all without it, as the reader sees it. Throws an Error for an unknown organization. */
+/**
+ * Reads the changes since `base`, or everything without it, on the given reader. Throws an Error for an unknown
+ * organization.
+ */
 export async function readDefinitions(reading: Reading, base?: Definitions, signal?: Signal): Promise<Definitions> {
   const { db: reader, organization_id } = reading
   const [rows] = await reader.query<DefinitionRows>(readDefinitionsSql, [organization_id, base?.version ?? 0], signal)
   if (!rows) throw new Error(`organization ${organization_id} has no row in change_heads`)
   if (rows.version === base?.version) return base
-  // A snapshot of another timeline may have versions that this database does not have.
+  // A snapshot of another timeline may have versions that this database lacks.
   const isOlder = base !== undefined && rows.version < base.version
   return isOlder ? readDefinitions(reading, undefined, signal) : buildDefinitions(organization_id, rows, base)
 }

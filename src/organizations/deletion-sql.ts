@@ -1,12 +1,12 @@
 import { type Statement, statement } from '../db/db.ts'
 
-/** $1: key. Marks an organization as deleted, which no statement finds by its key any more. */
+/** $1: key. Marks an organization as deleted. No statement finds it by its key from then on. */
 export const markDeletedSql = statement(
   'mark_organization_deleted',
   'update organizations set deleted_at = now() where key = $1 and deleted_at is null',
 )
 
-/** $1: key. A deleted organization, and the seconds since. */
+/** $1: key. A deleted organization, and the seconds since its deletion. */
 export const findDeletedSql = statement(
   'find_deleted_organization',
   `select id, extract(epoch from now() - deleted_at)::float8 as seconds from organizations
@@ -14,8 +14,9 @@ export const findDeletedSql = statement(
 )
 
 /**
- * The tables with rows of organizations, in the order of their deletion. First those by which background work finds something to do, then
- * the head: without it, no transaction can change the organization. The tables after it can have no new rows.
+ * The tables with rows of organizations, in the order of their deletion. The tables in which background work finds
+ * tasks come first, then the head, because without it no transaction can change the organization. The tables after the
+ * head cannot get new rows.
  */
 export const organizationTables = [
   ...['erasures', 'merges', 'fills', 'webhooks', 'followers', 'sql_views', 'change_heads'],
@@ -49,7 +50,7 @@ export const organizationTables = [
 
 export type OrganizationTable = (typeof organizationTables)[number]
 
-/** $2: limit. Deletes rows of a table, and returns how many. */
+/** $2: limit. Deletes rows of a table, and returns their number. */
 export const deleteRowsSql = Object.fromEntries(
   organizationTables.map(table => [
     table,

@@ -5,24 +5,26 @@ import { refuse } from '../values/errors.ts'
 import { deleteRowsSql, findDeletedSql, markDeletedSql, organizationTables } from './deletion-sql.ts'
 import { defaultOrganizationKey, findOrganization } from './organizations.ts'
 
-/** A process accepts the tokens of a deleted organization for up to 10 seconds, and a request may run for 10 more. */
+/**
+ * A process accepts the tokens of a deleted organization for up to 10 seconds, and a request may run for another 10.
+ */
 const unusedAfterSeconds = 20
 
-/** The rows of a step. 5,000 rows of the change log take 40 ms. */
+/** The rows that a step deletes. 5,000 rows of the change log take 40 ms. */
 const rowsPerStep = 5_000
 
 type Progress = {
-  /** Runs when nothing can be made for the organization any more, and before its rows are deleted. */
+  /** Runs when nothing new can be created for the organization, and before its rows are deleted. */
   marked?: () => Promise<void>
   waits?: (seconds: number) => void
-  /** Reports the rows that were deleted so far. */
+  /** Reports the number of rows deleted so far. */
   deleted?: (rows: number) => void
 }
 
-/** The rows that were deleted, by table. Tables without rows are absent. */
+/** The number of deleted rows, by table. Tables without rows are absent. */
 export type DeletedRows = Record<string, number>
 
-/** Throws a Fault unless an organization can be deleted: 404 for an unknown key, 400 for the organization that every installation has. */
+/** Throws a Fault unless an organization can be deleted: 404 for an unknown key, 400 for the default organization. */
 export async function requireDeletable(db: Database, key: string): Promise<void> {
   if (key === defaultOrganizationKey)
     refuse('invalid_parameter', `Every installation has the organization ${key}. It cannot be deleted.`)
@@ -35,8 +37,9 @@ type Deleted = { id: number; seconds: number }
 const findDeleted = async (db: Database, key: string) => (await db.query<Deleted>(findDeletedSql, [key]))[0]
 
 /**
- * Deletes an organization whole: marks it, waits until no request can use it any more, then deletes its rows in small transactions.
- * Its key stays taken, because tokens name the key. A repeated call goes on where one before it ended. Throws as {@link requireDeletable}.
+ * Deletes an organization completely: marks it, waits until no request can use it, then deletes its rows in small
+ * transactions. Its key stays taken, because tokens name the key. A repeated call continues an interrupted one. Throws
+ * as {@link requireDeletable}.
  */
 export async function deleteOrganization(db: Database, key: string, progress: Progress = {}): Promise<DeletedRows> {
   await requireDeletable(db, key)

@@ -7,8 +7,9 @@ import { lockHeadSql } from './definitions-sql.ts'
 export type Head = { schema_version: number; sequence: number }
 
 /**
- * Locks the head of an organization. It is the first statement of every transaction that changes anything of the organization. Whoever
- * holds the lock is the only writer, in any process, so what the statements after it read stands until the transaction ends.
+ * Locks the head of an organization. It is the first statement of every transaction that changes the organization. The
+ * transaction that holds the lock is the only writer in all processes, so the data that it reads afterwards stay
+ * current until it ends.
  */
 export async function lockHead({ tx, organization_id }: Within): Promise<Head> {
   const [head] = await tx.query<Head>(lockHeadSql, [organization_id])
@@ -16,7 +17,7 @@ export async function lockHead({ tx, organization_id }: Within): Promise<Head> {
   return head
 }
 
-/** The definitions under the lock of the head: `cached`, or with what has changed since. */
+/** The current definitions, under the lock of the head: `cached`, or `cached` with the later changes. */
 export async function standingDefinitions(tx: Transaction, head: Head, cached: Definitions): Promise<Definitions> {
   return head.schema_version === cached.version
     ? cached

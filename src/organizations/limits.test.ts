@@ -34,7 +34,7 @@ it.each(kinds)('an organization can have $kind up to the limit and no more', asy
   expect(body.message).toContain(`${setting}: ${limits[kind]}`)
   expect(body.details).toEqual([{ path: '', message: expect.stringContaining(`${limits[kind]}`) }])
   expect(await count()).toBe(limits[kind])
-  // Each organization has its own limit.
+  // Each organization has a separate limit.
   expect((await (await service.organization()).send('POST', path, bodyOf('first'))).status).toBe(201)
 })
 

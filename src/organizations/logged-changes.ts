@@ -17,7 +17,7 @@ export type Subject = (typeof subjects)[number]
 const person = ['person'] as const
 const both = ['person', 'record'] as const
 
-/** What happens to a subject: the operation of its change, with the name of its event, its meaning, and to what it happens, if not to all. */
+/** The operations of changes, each with the name of its event, its meaning, and its subjects, if not all have it. */
 const operationTable = {
   create: { event: 'created', description: 'It was created.' },
   update: {
@@ -43,7 +43,7 @@ export type ChangeEvent = (typeof operationTable)[Operation]['event']
 /** The operations, in the order of the documentation. */
 export const operations = Object.keys(operationTable) as Operation[]
 
-/** What the operations mean, and the names of their events: `created` of a `create`. */
+/** The event of each operation, such as `created` of a `create`, and its meaning. */
 export const operationFacts: Readonly<
   Record<Operation, { event: ChangeEvent; description: string; of?: readonly Subject[] }>
 > = operationTable

@@ -36,8 +36,8 @@ const firstConsentType = {
 } as const satisfies Partial<ConsentType>
 
 /**
- * Creates an organization in one transaction, together with its head and consent type 1. Throws a Fault: `invalid_parameter` for a
- * malformed key, `duplicate_entry` for a key that is taken.
+ * Creates an organization in one transaction, together with its head and consent type 1. Throws a Fault:
+ * `invalid_parameter` for a malformed key, `duplicate_entry` for a key that is taken.
  */
 export async function createOrganization(db: Database, key: string): Promise<Organization> {
   if (!isOrganizationKey(key)) throwInvalidKey()
@@ -60,7 +60,7 @@ export const findOrganizations = (db: Database, keys: readonly string[]): Promis
 
 type OrganizationRow = Pick<OrganizationShape, 'key' | 'created_at' | 'schema_version'> & OrganizationShape['counts']
 
-/** The organization as its clients see it. Throws where it was deleted meanwhile. */
+/** The organization as its clients see it. Throws if it was deleted meanwhile. */
 export async function describeOrganization(
   { db, organization_id }: Context,
   limits: Limits,
@@ -81,7 +81,7 @@ export async function ensureDefaultOrganization(db: Database): Promise<Organizat
   return organization
 }
 
-/** Inserts an organization. Returns undefined if the key is taken; the transaction that took it has then committed. */
+/** Inserts an organization. Returns undefined if the key is taken. The transaction that took it has then committed. */
 function insertOrganization(db: Database, key: string): Promise<Organization | undefined> {
   return db.transaction(async tx => {
     const [organization] = await tx.query<Organization>(insertOrganizationSql, [key])

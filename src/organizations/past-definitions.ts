@@ -19,8 +19,8 @@ export function readDefinitionChanges(
 }
 
 /**
- * The definitions as they were after the change with this number. `later` are all changes since, the last one first;
- * they were read after `definitions`. Changes that `definitions` do not contain yet are undone without effect.
+ * The definitions after the change with this number. `later` are all changes since, the last one first. They were read
+ * after `definitions`. Undoing a change that `definitions` do not contain yet has no effect.
  */
 export function definitionsAfter(
   definitions: Definitions,

@@ -2,7 +2,7 @@ import type { Static } from 'typebox'
 import { camelCase, defaultLimits, type Limits } from '../process/config.ts'
 import { count, Type, text, time } from '../values/json-schema.ts'
 
-/** The limits that a client meets, by the names of their settings without `KITH_LIMIT_`. */
+/** The limits that concern clients, by the names of their settings without `KITH_LIMIT_`. */
 const limitNames = [
   'body_bytes',
   'batch_bytes',
@@ -25,7 +25,7 @@ const limitNames = [
 const forEachLimit = <Value>(createValue: (name: (typeof limitNames)[number]) => Value) =>
   Object.fromEntries(limitNames.map(name => [name, createValue(name)])) as Record<(typeof limitNames)[number], Value>
 
-/** The limits that a client meets, as {@link organization} contains them. */
+/** The limits that concern clients, in the form of {@link organization}. */
 export const clientLimits = (limits: Limits) => forEachLimit(name => limits[camelCase(name)])
 
 export const organization = Type.Object(

@@ -1,7 +1,7 @@
 import type { Static } from 'typebox'
 import { closedObject, filledText, nullable, optionals, Type, time } from '../values/json-schema.ts'
 
-/** The languages that the pages of links exist in. */
+/** The languages of the pages of links. */
 export const pageLanguages = ['en', 'de', 'fr', 'it', 'es'] as const
 export type PageLanguage = (typeof pageLanguages)[number]
 
@@ -58,7 +58,7 @@ const fields = {
   ),
 }
 
-/** The settings besides the texts of the pages. */
+/** The settings other than the texts of the pages. */
 export const settingNames = Object.keys(fields) as (keyof typeof fields)[]
 
 const example = {

@@ -27,7 +27,10 @@ export async function readSettings({ db, organization_id }: Reading, signal?: Si
   return stored ?? unset
 }
 
-/** Changes the settings that the patch names, and logs them as a change of the subject `settings`. Throws a Fault of 400. */
+/**
+ * Changes the settings that the patch names, and logs them as a change of the subject `settings`. Throws a Fault of
+ * 400.
+ */
 export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: SettingsPatch): Promise<SettingsShape> {
   checkPatch(patch)
   const { organization_id } = call
@@ -46,9 +49,9 @@ export function patchSettings(call: Omit<DefinitionCall, 'limits'>, patch: Setti
           ? [tx.query(setSuppressionDaysSql, [organization_id, next.suppression_days])]
           : []),
       ],
-      // An organization has settings number 1.
+      // The settings of an organization have the id 1.
       changes: [{ subject: 'settings', id: 1, operation, ...changed }],
-      // The definitions have the time zone and the country.
+      // The definitions contain the time zone and the country.
       changesDefinitions: 'time_zone' in changed.after || 'default_country' in changed.after,
       result: { ...next, updated_at: at },
     }

@@ -16,7 +16,7 @@ export const listOrganizationsSql = statement(
   'select id, key, created_at from organizations where deleted_at is null order by id',
 )
 
-/** $1: the organization, with how many definitions and changes it has. */
+/** $1: the organization. Reads it with the numbers of its definitions and changes. */
 export const readOrganizationSql = statement(
   'read_organization',
   `select o.key, o.created_at, h.schema_version, h.sequence as changes,
@@ -27,7 +27,9 @@ export const readOrganizationSql = statement(
    where o.id = $1`,
 )
 
-/** $1: key. Returns no row if the key is taken. If another transaction is inserting the key, the statement waits for it. */
+/**
+ * $1: key. Returns no row if the key is taken. If another transaction is inserting the key, the statement waits for it.
+ */
 export const insertOrganizationSql = statement(
   'insert_organization',
   'insert into organizations (key) values ($1) on conflict (key) do nothing returning id, key, created_at',
@@ -38,7 +40,7 @@ export const insertChangeHeadSql = statement(
   'insert into change_heads (organization_id) values ($1)',
 )
 
-/** $1: organization. The key of the hashes of erased identifiers: 244 random bits, which never leave the database. */
+/** $1: organization. The key for hashing erased identifiers: 244 random bits, which never leave the database. */
 export const insertTombstoneKeySql = statement(
   'insert_tombstone_key',
   `insert into tombstone_keys (organization_id, secret)
@@ -62,8 +64,8 @@ export const readSettingsSql = statement(
 )
 
 /**
- * $2: display name, $3: accent color, $4: language, $5: privacy URL, $6: contact, $7: time zone, $8: country, $9: days of a suppression, $10:
- * texts, $11: the time. Another country begins to compute the keys of phones anew.
+ * $2: display name, $3: accent color, $4: language, $5: privacy URL, $6: contact, $7: time zone, $8: country, $9: days
+ * of a suppression, $10: texts, $11: the time. A change of the country starts a new computation of phone keys.
  */
 export const storeSettingsSql = statement(
   'store_settings',
@@ -80,10 +82,10 @@ export const storeSettingsSql = statement(
        then '${firstId}'::uuid else organization_settings.phone_keys_after end`,
 )
 
-/** How many days a bounce suppresses its address, unless the settings say it. */
+/** The days for which a bounce suppresses its address, by default. */
 export const defaultSuppressionDays = 180
 
-/** $2: days or null. The addresses that bounces have suppressed are suppressed for so long. */
+/** $2: days or null. Sets the duration of suppressions of addresses by bounces. */
 export const setSuppressionDaysSql = statement(
   'set_suppression_days',
   `update deliverability d

@@ -73,8 +73,8 @@ async function statements(): Promise<Statement[]> {
 const sharedTables = ['organizations', 'signing_keys', 'ledger_keys', 'rate_limits', 'backups']
 
 /**
- * The statements that read several organizations. Background tasks and metrics use them, and they return only ids, versions and
- * counts, or delete what has expired. `kith doctor` uses some.
+ * The statements that read several organizations. Background tasks and metrics use them. They return only ids, versions
+ * and counts, or delete expired rows. `kith doctor` uses some.
  */
 const crossTenantStatements = [
   'read_versions',
@@ -174,7 +174,7 @@ function mentions(text: string, tables: string[]): Mention[] {
 }
 
 function isBound(text: string, { verb, table, alias }: Mention): boolean {
-  // An INSERT takes the organization from a table that it reads, whose own mention is bound.
+  // An INSERT takes the organization from a table that it reads, in which it is bound.
   const source = '(?:values \\(|(?:with [^]+)?select (?:distinct )?)(?:\\$1|\\w+\\.organization_id)\\b'
   if (verb === 'into') return new RegExp(`into ${table}\\s*\\(organization_id[^)]*\\)\\s*${source}`).test(text)
   return new RegExp(alias ? `\\b${alias}\\.organization_id = \\$1` : '(?<![.\\w])organization_id = \\$1').test(text)

@@ -59,7 +59,7 @@ export function personBody(limits: Limits) {
     },
     {
       title: 'PersonBody',
-      description: 'What a create, PUT, PATCH or upsert of a person writes. A null clears the field.',
+      description: 'The body of a create, PUT, PATCH or upsert of a person. A null clears the field.',
       examples: [harmlessBody],
     },
   )

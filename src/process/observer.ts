@@ -82,7 +82,10 @@ export type Tracer = {
 /** How far the followers of one name are behind: changes of all organizations, in how many, and the age of the oldest one. */
 export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
-/** Webhooks of all organizations by state. Of active ones: deliveries that wait, those for a retry, and the age of the oldest in seconds. */
+/**
+ * Webhooks of all organizations by state, and the deliveries of the active ones: `waiting` counts all, `retries` those
+ * that wait for a retry, and `seconds` is the age of the oldest.
+ */
 export type WebhookStates = Record<'active' | 'failing' | 'disabled' | 'waiting' | 'retries' | 'seconds', number>
 
 /** The metrics in Prometheus' text format. */

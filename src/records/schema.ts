@@ -9,7 +9,7 @@ export function recordBody(limits: Limits) {
     { external_id: externalId(limits), attribute_values: attributeValues(limits) },
     {
       title: 'RecordBody',
-      description: 'What a create, PUT, PATCH or upsert of a record writes. A null clears the field.',
+      description: 'The body of a create, PUT, PATCH or upsert of a record. A null clears the field.',
       examples: [harmlessBody],
     },
   )

@@ -121,7 +121,7 @@ export const dossierLine = Type.Union(
       created_at: time(),
       updated_at: time(),
     }),
-    line('address', 'What mail providers told of an address of the person.', {
+    line('address', 'The events that mail providers reported for an address of the person.', {
       channel: Type.Enum([...channels]),
       address: text(),
       reason: nullable(text('The type of the event that suppresses the address, or did. Null if none ever did.')),

@@ -38,7 +38,7 @@ export type DossierSource = {
   organization_id: number
   definitions: Definitions
   id: string
-  /** The person, and everybody who was merged into it. */
+  /** The person, and the people who were merged into it. */
   people: string[]
   made_by: string
   request_id: string

@@ -2,7 +2,7 @@ import { personNamed, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
-/** A person by an expression, with everybody who was merged into it. */
+/** The person whose id is this expression, with the ids of the people who were merged into it. */
 const personBy = (id: string) =>
   `select p.id, array(
      select m.merged_id from merges m
@@ -11,8 +11,8 @@ const personBy = (id: string) =>
    from (select ${id} as id) p where p.id is not null`
 
 /**
- * $2: internal or external identifier. Returns the person whose dossier it is: also one who was deleted, and for an identifier of
- * somebody who was merged the survivor.
+ * $2: internal or external identifier. Returns the person of the dossier. A deleted person is found too, and the
+ * identifier of a merged person finds the survivor.
  */
 export const findSubject = {
   id: statement(
@@ -56,7 +56,7 @@ export const readTextsSql = statement(
    order by t.consent_type_id, t.version limit $5`,
 )
 
-/** $2: people. What is known of the addresses that they have, also by merges. */
+/** $2: people. Returns the events and suppressions of their addresses, also of those that they got by merges. */
 export const readAddressesSql = statement(
   'read_dossier_addresses',
   `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events

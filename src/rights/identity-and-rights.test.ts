@@ -241,7 +241,7 @@ describe('the erasure of a person into whom others were merged', () => {
     const context = { ...reached, originName: service.config.ledgerOrigin }
     expect(await applyErasures(context, [])).toEqual([])
     expect((await get('eve')).status).toBe(200)
-    // Somebody brings the email back past the API.
+    // Another program brings the email back past the API.
     await service.sql(
       `update entities set email = 'home@example.com', email_key = 'home@example.com' where organization_id = $1 and external_id = 'bob'`,
       [shop.id],
@@ -499,7 +499,7 @@ describe('aliases', () => {
     expect((await importLines(shop, '/v1/people/import', lines)).counts).toMatchObject({ updated: 1, created: 0 })
     await patch('ada', { external_id: 'shopper' })
     expect(await read('shopper')).toMatchObject({ external_id: 'shopper', language: 'it' })
-    // The former name leads to nobody, as after every rename.
+    // The former name leads to no person, as after every rename.
     expect((await get('ada')).status).toBe(404)
     const { erasure } = await erase('shopper')
     expect(erasure.tombstones).toBe(3)

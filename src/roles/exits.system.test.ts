@@ -10,8 +10,8 @@ import { routeTable } from '../process/app.ts'
 import type { Route } from '../route/route.ts'
 import { segmentFollower } from '../segments/segment-follower.ts'
 
-// Two organizations are equal but for the values of fields that a role closes. Whoever has the role cannot tell them apart by any
-// request, and no closed value is in any answer.
+// Two organizations differ only in the values of fields that a role closes. A caller with the role gets the same
+// responses from both, and no response has a closed value.
 
 const service = useOwnService()
 
@@ -132,7 +132,7 @@ async function ask(side: Side, role: RoleKey, { method, path, body, headers = {}
     const decoder = new TextDecoder()
     for await (const chunk of response.body!) {
       text += decoder.decode(chunk as Uint8Array, { stream: true })
-      // The newest change ends what the stream has to tell.
+      // The newest change is the last one that the stream sends.
       if (/"subject":"role","id":2/.test(text)) break
     }
     controller.abort()
@@ -381,7 +381,7 @@ describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role =
         const [one, other] = await Promise.all([ask(sides[0], role, request), ask(sides[1], role, others[index]!)])
         const where = `${row.operationId} ${index} ${JSON.stringify(request)}`
         expect({ where, ...other }).toEqual({ where, ...one })
-        // What the request itself says may come back in a refusal.
+        // A refusal may quote the request.
         const told = JSON.stringify(request)
         if (!canaries.test(told))
           expect({ where, text: canaries.exec(one.text)?.[0] }).toEqual({ where, text: undefined })

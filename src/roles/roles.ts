@@ -48,8 +48,8 @@ export async function createRole(call: DefinitionCall, body: RoleBody): Promise<
 }
 
 /**
- * Changes a role. It counts for the next request of everybody who has it. Throws a Fault: 404 if there is none, 400 if it breaks a rule or may
- * open more than the caller has.
+ * Changes a role. The change applies to the next request of each caller with the role. Throws a Fault: 404 if there is
+ * none, 400 if it breaks a rule or may open more than the caller has.
  */
 export async function patchRole(call: DefinitionCall, caller: Caller, key: string, patch: RolePatch): Promise<Role> {
   const definitions = await changeDefinitions(call, (current, at, tx) => {

@@ -66,7 +66,8 @@ export const role = Type.Object(
   },
   {
     title: 'Role',
-    description: 'What a client, token or session with the role may do, and which fields it may read and write.',
+    description:
+      'The scopes that a client, token or session with the role may have, and the fields that it may read and write.',
     examples: [
       { ...example, state: 'active', created_at: '2026-01-01T12:00:00.000Z', updated_at: '2026-01-01T12:00:00.000Z' },
     ],

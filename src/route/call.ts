@@ -15,16 +15,16 @@ export type Preferences = {
   representation: boolean
   /** `references=strict`: relationship targets that do not exist are refused instead of created. */
   references: 'create' | 'strict'
-  /** `erased=recreate`: an identifier of an erased person may be given to somebody again. */
+  /** `erased=recreate`: another person may get an identifier of an erased one. */
   erased: 'refuse' | 'recreate'
   /** `handling=strict`: a request that would get a warning is refused. */
   handling: 'lenient' | 'strict'
 }
 
 /**
- * Where a write notes the number of a change of its organization, once it is committed or all of its transaction is done: the log up to
- * it includes the write. 0 before, and for a write that the log does not tell of. The response has it in the header X-Kith-Sequence. A dry
- * run of a write of definitions notes the entries that the log would get.
+ * A write notes here the number of a change of its organization, once all of its transaction is done: the log up to it
+ * includes the write. The number is 0 before, and for a write without an entry in the log. The response has it in the
+ * header X-Kith-Sequence. A dry run of a write of definitions notes the entries that the log would get.
  */
 export type Written = { sequence: number; changes?: readonly object[] }
 

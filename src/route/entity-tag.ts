@@ -34,7 +34,10 @@ const tags = new RegExp(`^${tag}(?:[\\t ]*,[\\t ]*${tag})*$`)
 const eachTag = new RegExp(tag, 'g')
 const ownTag = new RegExp(`^"(0|[1-9]\\d{0,9})(?:-[\\w-]{${digestCharacters}})?"$`)
 
-/** Parses `If-Match`. Of the tag of a body, the version counts. Returns undefined if it is not a list of tags. A weak or foreign tag stays a text, which matches nothing. */
+/**
+ * Parses `If-Match`. A tag of kith becomes its version. A weak or foreign tag stays a text, which matches nothing.
+ * Returns undefined if the header is not a list of tags.
+ */
 export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
   if (text === '*') return '*'
   if (!tags.test(text)) return undefined

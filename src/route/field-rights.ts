@@ -29,7 +29,7 @@ const nothing: FieldAccess = { read: new Set(), write: new Set() }
 export const accessOf = ({ rights }: Rights, stack_id: number): FieldAccess | undefined =>
   rights && open(rights.byStack.get(stack_id) ?? nothing)
 
-/** The same for an owner by its key. Without one, of people. */
+/** The same for an owner by its key. The default is people. */
 export const accessOfOwner = ({ rights }: Rights, owner = 'people'): FieldAccess | undefined =>
   rights && open(rights.byOwner.get(owner) ?? nothing)
 
@@ -49,7 +49,7 @@ export function requireOpen(caller: Rights, stack_id: number, path: string): voi
 const shownAlways = ['id', 'record_id', 'external_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 const isShownAlways: ReadonlySet<string> = new Set(shownAlways)
 
-/** Whether a field may be used. `attribute_values` names all of its keys, and who uses the columns of a phone also uses the number that follows. */
+/** Whether a field may be used. `attribute_values` opens all keys, and both columns of a phone its number in E.164. */
 export function mayUse(access: FieldAccess | undefined, use: Use, name: string): boolean {
   const names = access?.[use]
   if (!names || names.has(allFields) || names.has(name) || isShownAlways.has(name)) return true
@@ -67,12 +67,13 @@ export function requireReadable(access: FieldAccess | undefined, name: string, p
 const unreadable = 'names a field that the role of the caller cannot read'
 const unwritable = 'is a field that the role of the caller cannot write'
 
-/** What a write would set: fields by name, and attribute values by key. */
+/** The values that a write would set: fields by name, and attribute values by key. */
 type Written = Record<string, unknown> & { attribute_values?: Record<string, unknown> | null | undefined }
 
 /**
  * Throws a Fault of 403 for each field that the caller's role cannot write, at its place in the body. `clearsRest`: the write sets all
- * fields. `match`: the fields that it recognizes its person by, which tell whether somebody has them.
+ * fields. `match`: the fields by which it recognizes its person. The caller must be able to read them, because the
+ * outcome shows whether a person has the value.
  */
 export function requireWritable(
   access: FieldAccess | undefined,
@@ -101,7 +102,7 @@ export function requireWritable(
 
 const matchedFields = (kind: string) => (kind === 'mobile' ? phoneColumns : [kind])
 
-/** Throws a Fault of 403 for what the role of the caller closes, at its places in the request. */
+/** Throws a Fault of 403 with the places in the request that the role of the caller closes. */
 export function throwForbidden(details: Detail[]): never {
   return refuse('forbidden', 'The role of the caller does not allow this. See details.', { details })
 }

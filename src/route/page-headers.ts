@@ -12,11 +12,14 @@ export const pageHeaders = (contentSecurityPolicy: readonly string[]): Record<st
   'X-Permitted-Cross-Domain-Policies': 'none',
 })
 
-/** What a page may do that has no scripts: nothing but use the styles, which are all its `style` element contains, and send forms to kith. */
+/**
+ * The policy of a page without scripts. It allows only the styles, which must be the whole content of its `style`
+ * element, and forms to kith.
+ */
 export const pagePolicy = (style: string): string[] => [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-  // The icon of the page is empty, so that the browser asks for none.
+  // The page has an empty icon in a data URL, so that the browser requests none.
   'img-src data:',
   "base-uri 'none'",
   "form-action 'self'",

@@ -46,9 +46,9 @@ type RouteDescription = {
   params?: Record<string, ParameterKind>
   scope: Scope
   /**
-   * What the role of a caller must open, if it names fields. `none`: the row shows and takes no values of entities. `shown`: the handler
-   * leaves out and refuses what the role closes. A list: these fields of people. By default all fields of the entities that the path names,
-   * or of all entities.
+   * The fields that the role of a caller must open, if it names fields. The default is all fields of the entities that
+   * the path names, or of all entities. `none`: the endpoint neither shows nor takes values of entities. `shown`: the
+   * handler leaves out or refuses closed fields. A list: these fields of people.
    */
   fields?: 'none' | 'shown' | readonly string[]
   operationId: string
@@ -111,8 +111,9 @@ type RouteDescription = {
   /** The limit of the body in bytes, if it is not the usual one. */
   bodyBytes?: number
   /**
-   * That the endpoint will go: since when (`2027-01-15`), when at the earliest, and the path of the document that says what replaces it.
-   * Every response then has the headers of RFC 9745 and RFC 8594, and the OpenAPI document marks the operation.
+   * The deprecation of the endpoint: its date (`2027-01-15`), the earliest date of its removal, and the path of the
+   * document that names the replacement. Every response then has the headers of RFC 9745 and RFC 8594, and the OpenAPI
+   * document marks the operation.
    */
   deprecated?: { since: string; sunset: string; see: string }
   /** The security event that a success is, in the access log, or which one it is by the body. */

@@ -9,12 +9,12 @@ type Noted = { stack_id: number; ids: Set<string>; count: number; takenIds: numb
 const none: Noted[] = []
 
 /**
- * What a request shows or writes of people and records, for the access log. The readers and writers of entities add to it, and the pipeline
- * takes it when the response is sent.
+ * The people and records that a request shows or writes, for the access log. The readers and writers of entities add
+ * them, and the pipeline takes them when the response is sent.
  */
 export class Shown {
   #stacks = none
-  /** What a security event is about, if it is not in the path of the request, such as a token that was made. */
+  /** The subject of a security event, such as a new token, if the path of the request does not name it. */
   target: string | undefined
 
   /** Notes an entity by its internal identifier. An entity of the first 500 counts once. */

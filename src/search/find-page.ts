@@ -49,7 +49,7 @@ export function findPage(
         stacks.map(({ stack_id }) => stack_id),
       ])
       const { head, sequence } = states[0]!
-      // Before its first change an organization has nobody to index.
+      // Before its first change, an organization has no entity to index.
       if (head === 0) return { places: [], has_more: false, sequence: 0 }
       for (const [index, stack] of stacks.entries()) if (usesIndex(stack)) throwUnlessReady(states[index]!, stack.keys)
       const places = await findPlaces(tx, searched, after, size + 1)

@@ -16,16 +16,17 @@ export const maxOverlapping = 16
 const phone = /^\+?[\d\s().\-/]+$/
 /** The words of a text that may be a phone number: digits with the marks of one, up to the next word that has anything else. */
 const phoneWords = /(?<=^|\s)[+\d().\-/][\d\s().\-/]*(?=\s|$)/g
-/** While somebody types, a number has fewer digits than any phone: `333 1` is the beginning of one. */
+/** A number that is still being typed has fewer digits than any phone: `333 1` is the beginning of one. */
 const minPhoneDigits = 4
 
 /** The last digits of a phone. People know a number by them. */
 const lastDigits = new RegExp(`^\\d{${minPhoneDigits},${maxLastDigits}}$`)
 
 /**
- * What a text may mean. `readings` are the distinct words that an entity must have: the words as they are written; if the text has a number in
- * several words or parts, those with its digits as one word; and if the digits may be the last ones of a phone, those with them backwards. An
- * entity that one of the readings finds is found. The rest is the text as a whole.
+ * The readings of a text, and the text as a whole. A reading is a list of distinct words. An entity is found if it has
+ * all words of one reading. The first reading has the words as they are written. If a number has several words or
+ * parts, another reading has its digits as one word. If digits may be the last ones of a phone, another reading has
+ * them backwards.
  */
 export type SearchText = {
   readings: string[][]
@@ -40,7 +41,7 @@ export function parseSearchText(text: string, stack_id: number, country: string 
   // Only people have phones.
   const joined = stack_id === peopleStackId ? folded.replace(phoneWords, joinPhone) : folded
   const [written, withPhones] = [distinctWords(folded), distinctWords(joined)]
-  // A text without a letter or a digit has no reading, however long it is. It finds who has it as identifier, and nobody else.
+  // A text without a letter or a digit has no reading, however long it is. It finds only an identifier.
   if (written.length > 0) throwIfTooLong(folded, joined, withPhones)
   const isSame = withPhones.join(' ') === written.join(' ')
   const byLastDigits =

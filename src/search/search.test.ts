@@ -164,7 +164,7 @@ describe('a search of people', () => {
     await create(shop, { external_id: 'ada', first_name: 'Ada' })
     await index()
     const words = await stored(shop)
-    // What the version before migration 0017 had stored, as it finds it.
+    // The rows as a version before migration 0017 stored them.
     const statements = [
       `update search_indexes set form = 1 where organization_id = $1`,
       `update search_documents set words = ' 王小明 wang ' where organization_id = $1 and words like '%王小%'`,
@@ -357,7 +357,7 @@ describe('a search of people', () => {
     const ranked = ['exact', 'exact too', 'martin', 'beginning', 'one typo', 'two typos']
     expect(await namesIn(shop, { text: 'Martin' })).toEqual(ranked)
     expect(await namesIn(shop, { text: 'Martin', size: 4 })).toEqual(ranked.slice(0, 4))
-    // The text is the identifier of somebody, so it has no typo.
+    // A person has the text as identifier, so it has no typo.
     expect(await namesIn(shop, { text: 'martin' })).toEqual(['martin', 'exact', 'exact too', 'beginning'])
     expect(await namesIn(shop, { text: 'exact martin' })).toEqual(['exact', 'exact too'])
   })

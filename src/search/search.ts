@@ -81,7 +81,7 @@ export async function findPlaces(
   for (const stage of stages) {
     if (found.length >= limit) break
     if (start.rank > stage.lastRank) continue
-    // A text that is somebody's identifier is not misspelt.
+    // A text that is the identifier of an entity is not misspelt.
     if (stage.name === 'findSimilar' && isKnown) break
     const places: Place[] = []
     for (const { stack, words } of searches) {
@@ -142,7 +142,7 @@ class WordSearch {
   readonly #tx: Transaction
   readonly #stack: [number, number]
   readonly #words: readonly string[]
-  /** An expression of all words of each other reading. What one finds exactly is found here by beginnings as well. */
+  /** Expressions of all words of each other reading. A search by beginnings leaves out the entities that match one. */
   readonly #otherExact: readonly string[]
   readonly #known: readonly string[]
   readonly #frequencies: Frequencies

@@ -5,7 +5,7 @@ import { phoneColumns, wordColumns } from '../values/profile-fields.ts'
 /** A stack, and the keys of its searchable attributes. */
 type SearchedFields = { stack_id: number; keys: readonly string[] }
 
-/** The fields that a search of a stack looks at. Who is found, and in which order, would tell of closed ones. */
+/** The fields that a search of a stack looks at. Its results and their order would reveal the values of closed ones. */
 const searchedFields = ({ stack_id, keys }: SearchedFields): string[] => [
   ...(stack_id === peopleStackId ? [...wordColumns, ...phoneColumns] : []),
   ...keys.map(key => `attribute_values.${key}`),

@@ -28,7 +28,7 @@ export type Batch = {
   people: Set<string>
   /** The entities that linked to erased ones or that these linked to, to forget when the batch is done. */
   checked: string[]
-  /** The changes that tell of people whom the clock has moved, and their segments. */
+  /** The changes that report people whom the clock has moved, and their segments. */
   clock: { sequence: number; segment_id: number }[]
 }
 
@@ -41,7 +41,7 @@ type LoggedChange = {
 }
 type Source = { source_id: string; target_id: string }
 
-/** One statement reads at most so many changes. */
+/** One statement reads at most this many changes. */
 const changesPerBatch = 1_000
 const checksPerRead = 10_000
 const entitiesPerRead = 200

@@ -54,14 +54,14 @@ class World {
     await follow(service.db, [follower], { nowMs: () => this.nowMs, ...(report && { report }) })
   }
 
-  /** Writes a person whose time comes so many minutes after now. Returns the identifier. */
+  /** Writes a person who enters the segment this many minutes after now. Returns the identifier. */
   async put(external_id: string, minutes: number): Promise<string> {
     const due = new Date(this.nowMs + minutes * minuteMs).toISOString()
     const body = { external_id, attribute_values: { due } }
     return (await dataOf(this.shop.send('POST', '/v1/people/upsert', body))).id
   }
 
-  /** What the feed tells since the last call. It is applied to `members`. */
+  /** Reads the feed since the last call, and applies it to `members`. */
   async read(): Promise<Item[]> {
     const { items, last } = await dataOf(
       this.shop.send('GET', `/v1/changes?segment=soon&after=${this.#after}&limit=500`),
@@ -148,7 +148,7 @@ it('tells, after a pause, of each full hour at which somebody would have moved',
     segments: { entered: [{ people: [id] }], left: [], reason: 'time' },
   })
   expect(await world.read()).toMatchObject([told(3, ada), told(5, bob)])
-  // Eve enters and leaves during the pause. The feed does not tell of her.
+  // Eve enters and leaves during the pause, so the feed does not mention her.
   await world.put('eve', 300)
   await world.follow()
   world.nowMs += 100 * hourMs

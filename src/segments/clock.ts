@@ -10,16 +10,17 @@ import { conditionsAt, type TestedSegment } from './tested-segments.ts'
 /** A segment with relative times. Its members are those of the time `evaluatedMs`. */
 export type ClockedSegment = TestedSegment & { evaluatedMs: number }
 
-/** People who entered or left a segment because time went by, by the number of the change that tells of it. */
+/** People who entered or left a segment because time went by, by the number of the change that reports it. */
 export type ClockMoves = Map<number, readonly string[]>
 
 /** The next time at which the clock moves people: a multiple of the interval, as the beginning of a day is in most time zones. */
 export const nextTickMs = (ms: number, intervalMs: number): number => (Math.floor(ms / intervalMs) + 1) * intervalMs
 
 /**
- * Finds the people who by now are in or out of segments because time went by, and appends a change of each segment to the log for each
- * time at which somebody moved: a service that has slept tells of the time at which they would have. Whoever follows the log then moves
- * them. `follow` follows the log after each page of people, and returns false to give up. Returns undefined then.
+ * Finds the people who entered or left segments because time went by. Appends a change of the segment to the log for
+ * each time at which people moved. After a pause of the service, this is the time at which they would have moved. The
+ * follower of the log then moves them. `follow` follows the log after each page of people, and returns false to give
+ * up. Then the result is undefined.
  */
 export async function logClockMoves(
   task: Task,
@@ -46,7 +47,7 @@ function ticksAfter(ms: number, nowMs: number, intervalMs: number): number[] {
   return [...ticks, nowMs]
 }
 
-/** A person whose membership is not what it is now. */
+/** A person whose stored membership differs from the current one, `isIn`. */
 type Difference = Membership & { isIn: boolean }
 
 async function findDifferences(
@@ -68,7 +69,7 @@ async function findDifferences(
   return found
 }
 
-/** Halves the times until it has the first one from which on each of the people has been as now. */
+/** Finds for each person, by bisection, the first time at which its membership was as it is now. */
 async function locate(
   task: Task,
   definitions: Definitions,
@@ -93,7 +94,7 @@ async function locate(
   ]
 }
 
-/** Appends the changes, and stores up to when the segments are evaluated. The head is locked first, as in an erasure, which also waits for followers. */
+/** Appends the changes, and stores the time of evaluation. It locks the head before the follower, as an erasure. */
 function appendMoves(
   task: Task,
   segments: readonly ClockedSegment[],

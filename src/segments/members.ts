@@ -34,7 +34,7 @@ export function* partsOf<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size)
 }
 
-/** Everybody is compared in sets of so many people. */
+/** All people are compared in sets of this size. */
 export const peoplePerSet = 1_000
 
 /** Compares the next set of people after an id with the members. `until` is the id that the set ends with: {@link lastId} for the last set. */
@@ -54,7 +54,7 @@ export async function storeMembers({ tx, organization_id }: Within, { entered, l
   if (left.length > 0) await tx.query(deleteMembersSql, columnsOf(organization_id, left))
 }
 
-/** Stores who entered and left, and tells of it with the number of the change that `causeOf` returns. */
+/** Stores who entered and left, and reports it with the number of the change that `causeOf` returns. */
 export async function tell(
   within: Within,
   differences: Differences,

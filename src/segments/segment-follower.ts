@@ -39,7 +39,7 @@ import { type ConditionsAt, conditionsAt, parseSegments, type TestedSegment } fr
 
 export type SegmentOptions = {
   nowMs?: () => number
-  /** One statement reads at most so many links to changed entities. */
+  /** One statement reads at most this many links to changed entities. */
   sourcesPerRead?: number
   /** The time between two moves of the clock. */
   clockMs?: number
@@ -52,8 +52,8 @@ const pauseMs = 250
 const rowsPerDeletion = 10_000
 
 /**
- * The follower that keeps who is in a segment, and tells the change log who entered or left. A page of people commits together with
- * what it tells, and the last page of a batch with the position, so that the feed shows a batch as a whole.
+ * The follower that stores the members of segments, and reports who entered or left. A page of people commits together
+ * with its reports. The position commits after the last page of a batch, so that the feed shows a batch as a whole.
  */
 export function segmentFollower(options: SegmentOptions = {}): Follower {
   return {
@@ -70,7 +70,8 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   let sequence = task.after
   let segments: PreparedSegments | undefined
   let moves: ClockMoves = new Map()
-  // A filter over links counts none that a merge has still to move. Nothing tells when they are.
+  // A filter over links does not count the links that a merge has still to move, and the log does not show when it
+  // moves them.
   const [merge] = await db.query(readUnfinishedMergeSql, [organization_id])
   if (merge) return progress(nowMs() + pauseMs)
   if (!(await followTo(task.head))) return { sequence }
@@ -97,8 +98,8 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   async function followTo(head: number): Promise<boolean> {
     while (!signal.aborted && sequence < head) {
       const batch = await readBatch(task, sequence, head)
-      // The definitions are at least as new as the batch. So when they change, the members are computed anew before the position passes
-      // the change, and every client is before the change from which on the log tells of them.
+      // The definitions are at least as new as the batch. If they change, the members are computed anew before the
+      // position passes the change, and the feed reports only later moves.
       const definitions = await currentDefinitions(task, signal)
       if (segments?.definitions.version !== definitions.version)
         segments = await prepareSegments(task, definitions, nowMs())
@@ -114,7 +115,7 @@ async function readHead({ db, organization_id }: Task): Promise<number> {
   return head!.sequence
 }
 
-/** The segments with their conditions now. The log tells of each after the change `sinceOf`. */
+/** The segments with their conditions now. The feed reports the moves of a segment after the change `sinceOf`. */
 type PreparedSegments = ConditionsAt & { sinceOf: (segment_id: number) => number; clocked: ClockedSegment[] }
 
 /** When the clock moves people next. Undefined if no segment has relative times. */
@@ -166,8 +167,8 @@ async function prepareSegments(
 }
 
 /**
- * Computes who is in the segments, in sets of people. The log tells of those who enter or leave by the changes after the newest one at
- * the beginning, because the members are at least as new. Returns false if the signal aborted.
+ * Computes the members of the segments, in sets of people. They are at least as new as the newest change at the
+ * beginning, so the feed reports who enters or leaves by later changes only. Returns false if the signal aborted.
  */
 async function computeMembers(
   task: Task,
@@ -213,7 +214,7 @@ async function forget(task: Task, ids: number[]): Promise<void> {
   if (!task.signal.aborted) await update(task, tx => tx.query(markForgottenSql, [task.organization_id, ids]))
 }
 
-/** Tells who entered or left by the next changes. Returns the new position. */
+/** Reports who entered or left by the next changes. Returns the new position. */
 async function followBatch(
   task: Task,
   segments: PreparedSegments,
@@ -244,7 +245,7 @@ async function followPage(tx: Transaction, segments: PreparedSegments, page: Aff
   const people = [...causes.keys()]
   const matches = await readMatchesOf(tx, definitions, conditions, people)
   const members = await tx.query<Membership>(readMembershipsSql, [organization_id, people])
-  // The members of a segment are as new as `sinceOf`. Only later changes are told.
+  // The members of a segment are as new as `sinceOf`, so only later changes are reported.
   const isTold = ({ segment_id, person_id }: Membership) => causes.get(person_id)! > sinceOf(segment_id)
   const { entered, left } = compare(ids, matches, members)
   const differences = { entered: entered.filter(isTold), left: left.filter(isTold) }
@@ -252,8 +253,8 @@ async function followPage(tx: Transaction, segments: PreparedSegments, page: Aff
 }
 
 /**
- * Tells who entered or left a segment because time went by. Whoever the process that has logged the change found is tested; after its
- * death, everybody. Returns false if the signal aborted.
+ * Reports who entered or left a segment because time went by. `moved` are the people whom this process found when it
+ * logged the change. Another process does not know them, and tests all people. Returns false if the signal aborted.
  */
 async function followClock(
   task: Task,
@@ -262,7 +263,7 @@ async function followClock(
   moved: readonly string[] | undefined,
 ): Promise<boolean> {
   const index = ids.indexOf(segment_id)
-  // Its filter has changed meanwhile, so that its members were computed later.
+  // The filter has changed meanwhile, so the members are newer than this change.
   if (index === -1 || sequence <= sinceOf(segment_id)) return true
   const ofSegment = { definitions, ids: [segment_id], conditions: [conditions[index]!] }
   const { organization_id } = definitions

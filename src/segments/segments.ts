@@ -194,8 +194,8 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
 }
 
 /**
- * Lists the people whom the feed of a segment has told to be in it. Throws a Fault: 404 for an unknown key, 403 without the rights to what
- * its filter tests, 409 for an invalid filter, 503 until it is computed.
+ * Lists the people who are in a segment according to its feed. Throws a Fault: 404 for an unknown key, 403 without the
+ * rights to what its filter tests, 409 for an invalid filter, 503 until it is computed.
  */
 export async function listMembers({ context, caller, signal, params, shown }: Call, after: string, limit: number) {
   const definitions = await currentDefinitions(context, signal)

@@ -45,13 +45,13 @@ export const readSegmentStatesSql = statement(
    from segments g where g.organization_id = $1`,
 )
 
-/** $2: ids. The change log does not tell of these segments until {@link finishSegmentsSql}. */
+/** $2: ids. The feed reports no moves of these segments until {@link finishSegmentsSql}. */
 export const beginSegmentsSql = statement(
   'begin_segments',
   'update segments set since = null, members_condition = null where organization_id = $1 and id = any($2::integer[])',
 )
 
-/** $2: [{id, condition}], $3: the change after which the log tells of the segments, $4: the time that relative times counted from. */
+/** $2: [{id, condition}], $3: the change after which the feed reports moves, $4: the time of relative times. */
 export const finishSegmentsSql = statement(
   'finish_segments',
   `update segments g set members_condition = v.condition, since = $3, evaluated_at = $4
@@ -92,8 +92,8 @@ export const readMembersBetweenSql = statement(
 )
 
 /**
- * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. Returns the members, and a number up to which
- * the log tells of them. Later changes may tell of some members again. No row while the members are computed.
+ * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. Returns the members, and a number up to
+ * which the feed has reported them. Later changes may report some members again. No row while the members are computed.
  */
 export const readMembersSql = statement(
   'read_segment_members',
@@ -184,8 +184,8 @@ export const readSourcesSql = statement(
 )
 
 /**
- * $2: after this number, $3: up to this number, $4: attributes. Returns the targets that changed entities linked to before, and the people
- * into whom these were merged.
+ * $2: after this number, $3: up to this number, $4: attributes. Returns the targets that changed entities linked to
+ * before, and their survivors after merges.
  */
 export const readFormerTargetsSql = statement(
   'read_former_targets',

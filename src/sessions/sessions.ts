@@ -133,9 +133,7 @@ export async function startSessionWithCode(
   )
 }
 
-/**
- * Starts a session of somebody whom the outside issuer has identified. Returns undefined if the organization does not exist.
- */
+/** Starts a session of a person that the outside issuer has identified. Undefined without the organization. */
 export async function startSessionAtIssuer(
   db: Database,
   { organizationKey, ...identity }: { organizationKey: string } & Omit<Identity, 'method' | 'client_id'>,
@@ -153,7 +151,7 @@ async function distinctName(db: Queries, { id }: Organization, name: string, suf
   return account ? withSuffix(name, ` (${suffix})`) : name
 }
 
-/** Starts a session of somebody whose identity is verified. */
+/** Starts a session of a person whose identity is verified. */
 export async function startSession(
   db: Queries,
   organization: Organization,

@@ -106,8 +106,8 @@ async function makeSchema(
 }
 
 /**
- * Drops the earlier schemas of views. Returns false if a query still reads one, or if somebody has built another object on it: this object
- * stays.
+ * Drops the earlier schemas of views. Returns false if a query still reads one. An object that another user has built
+ * on one stays, and the result is false.
  */
 export async function dropRetired(db: Database, { organization_id, schema_name }: ViewsId): Promise<boolean> {
   const drop = async (tx: Transaction) => {

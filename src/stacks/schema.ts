@@ -44,8 +44,8 @@ const summary = nullable(
     {
       title: 'StackSummary',
       description:
-        'What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these ' +
-        'measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing.',
+        'The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for ' +
+        'the last twelve months, by the aggregate endpoint. Null, the default: none.',
     },
   ),
 )

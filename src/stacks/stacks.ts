@@ -125,7 +125,7 @@ export function findSummaryFault({ person, time, measures }: StackSummary, decla
   ].find(fault => fault !== undefined)
 }
 
-/** Finds why a key cannot say with whom records are erased. */
+/** Returns the reason why a key cannot be the relationship by which records are erased. */
 function findErasedWithFault(key: string, declared: Declared): string | undefined {
   if (declared?.get(key)?.target_stack_id === peopleStackId) return undefined
   return `names ${key}, which is not a relationship to people of the stack`

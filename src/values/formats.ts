@@ -78,7 +78,7 @@ export function isExternalId(text: string): boolean {
 /** A UUID of any version, canonical with hyphens, in either case. */
 export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text)
 
-/** The first and the last UUID. No entity has one of them, so everybody comes after the first and before the last. */
+/** The first and the last UUID. No entity has one of them, so all entities come between them. */
 export const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
 /** An ObjectId: 24 hexadecimal digits, in either case. */

@@ -18,7 +18,7 @@ function nameFirst(characters: RegExp, text: string): string | undefined {
   return found === undefined ? undefined : nameCharacter(found.codePointAt(0)!)
 }
 
-/** The message for a value that breaks a rule, and the character in it that nobody sees, which may be why. */
+/** The message for a value that breaks a rule, with its invisible character, which may be the reason. */
 export function withUnseen(message: string, value: unknown): string {
   const found = typeof value === 'string' ? findUnseen(value) : undefined
   if (found === undefined) return message

@@ -2,8 +2,8 @@
 const hasEscapedKey = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
 
 /**
- * As JSON.parse, but each key is exact, whatever this process has parsed before. Escaped keys are replaced by plain ones
- * before the text is parsed, and restored afterwards. Throws a SyntaxError.
+ * As JSON.parse, but each key is exact. Escaped keys are replaced by plain ones before the text is parsed, and restored
+ * afterwards. Throws a SyntaxError.
  */
 export function parseExactly(text: string): unknown {
   if (!text.includes('\\') || !hasEscapedKey.test(text)) return JSON.parse(text)

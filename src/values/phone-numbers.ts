@@ -7,13 +7,14 @@ export type PhoneNumber = { callingCode: string; national: string; e164: string;
 /** The fields of a person that have its number. */
 export type PhoneFields = { mobile_prefix: string; mobile_number: string }
 
-/** What a number without a prefix of its own belongs to: a calling code (`39`, `+39` or `0039`) or, without one, a country (ISO 3166). */
+/** The home of numbers without a prefix: a calling code (`39`, `+39` or `0039`), or else a country (ISO 3166). */
 export type PhoneHome = { prefix?: string | null | undefined; country?: string | null | undefined }
 
 /**
- * Reads a whole text as one phone number. Undefined if it is none: words around a number are none, and neither is a number that no
- * numbering plan makes possible. A number that begins with `+` or `00` overrides the prefix and the country. Only the country is a guess, so
- * what is read with it must be a number that the country has given out, and must not be that of another country without its `+` as well.
+ * Reads a whole text as one phone number. Undefined for a text with other words, and for a number that no numbering
+ * plan allows. A number that begins with `+` or `00` overrides the prefix and the country. The country is only a guess:
+ * a number that is read with it must be one that the country has given out, and must not also be a number of another
+ * country without its `+`.
  */
 export function readPhone(text: string, { prefix, country }: PhoneHome = {}): PhoneNumber | undefined {
   const written = (isAscii.test(text) ? text : text.normalize('NFKC')).trim()
@@ -157,8 +158,9 @@ type NumberingPlan = {
 }
 
 /**
- * What national numbers of a calling code may begin with that is no part of them, what its main country writes before them, the lengths that
- * are possible in all of its countries, and the numbers that the main country has given out.
+ * The rules of a calling code that {@link readPlain} needs. `nationalPrefix` matches digits before a national number
+ * that are no part of it, `dialledPrefix` are those that the main country writes there, `lengths` are possible in all
+ * of its countries, and `given` matches the numbers that the main country has given out.
  */
 type CommonPlan = {
   nationalPrefix: RegExp | undefined

@@ -12,7 +12,7 @@ type TextField = Readonly<{
   isSearched?: true
 }>
 
-/** What a name has that is not that of a profile field but of an attribute: `attribute_values.city`. */
+/** The prefix of the name of an attribute among the names of fields, as in `attribute_values.city`. */
 export const attributePrefix = 'attribute_values.'
 
 /** A boolean field of a person. A summary follows from the person's consent answers (consents/answers.ts). */

@@ -1,4 +1,4 @@
-/** What a header of preferences names (Accept, Accept-Encoding, Accept-Language), in its order, with the quality of each: 0 if it is malformed. */
+/** The names of a header of preferences, such as Accept-Language, in order, with their qualities: 0 if malformed. */
 export function readQualities(header: string): { name: string; quality: number }[] {
   return header.split(',').map(element => {
     const [name = '', ...parameters] = element.split(';').map(part => part.trim())

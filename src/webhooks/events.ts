@@ -8,7 +8,7 @@ const readScopes = { ...subjectScopes, consent: subjectScopes.person }
 
 type Subject = keyof typeof readScopes
 
-/** What happens to a subject, in the names of events. */
+/** The kinds of events, such as `created` in `person.created`. */
 export const allEvents = operations.map(operation => operationFacts[operation].event)
 
 /** The type of the event of a change, such as `person.updated`. */
@@ -20,7 +20,7 @@ export const eventSubjects = Object.keys(readScopes) as Subject[]
 /** An event, such as `person.updated`, or all of a subject, `person.*`. */
 export const eventPattern = `^(${eventSubjects.join('|')})\\.(\\*|${allEvents.join('|')})$`
 
-/** The scopes that read what the events tell of. */
+/** The scopes that the subjects of the events need. */
 export const scopesOf = (events: readonly string[]) =>
   new Set(events.map(event => readScopes[event.split('.')[0] as Subject]))
 

@@ -59,8 +59,8 @@ export function namesAfter(names: readonly string[], patch: HeadersPatch): strin
 }
 
 /**
- * Throws a Fault of 400 if a stored header would be sent to another origin: whoever may change the address of a webhook could
- * otherwise read values that no read shows.
+ * Throws a Fault of 400 if a stored header would be sent to another origin. A caller who may change the address of a
+ * webhook could otherwise read values that no read shows.
  */
 export function requireSameOrigin(
   { url, headers }: { url: string; headers: readonly string[] },

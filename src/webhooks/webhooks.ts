@@ -117,8 +117,8 @@ export function throwNoWebhook(): never {
 }
 
 /**
- * Throws `forbidden` unless the token may read what the events tell of, and make the links that they carry. A webhook would otherwise give
- * it more than it may have.
+ * Throws `forbidden` unless the token may read the subjects of the events, and make the links that they carry. A
+ * webhook would otherwise give it more than it may have.
  */
 export function requireScopes(
   { caller }: Pick<Call, 'caller'>,
@@ -207,7 +207,7 @@ async function lockWebhook({ tx, organization_id }: Locked, id: number): Promise
   return webhook ?? throwNoWebhook()
 }
 
-/** Changes a webhook. `authorize` throws if the token may not read what the result tells of. Throws a Fault of 400, 403 or 404. */
+/** Changes a webhook. `authorize` throws if the token may not read its events. Throws a Fault of 400, 403 or 404. */
 export async function patchWebhook(
   call: WebhookCall,
   id: number,

@@ -11,7 +11,7 @@ import { type Kept, type Purpose, purposes, standingOf, stateOf } from './model.
 const service = useOwnService()
 const count = Number(process.env.KITH_CONSENT_LIVES ?? 300)
 const seed = fuzzSeed()
-/** Reads of single people. The decisions about many cover everybody. */
+/** The number of people that are read one by one. The decisions about many include all people. */
 const sampleSize = 30
 
 let told: Lives

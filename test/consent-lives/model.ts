@@ -68,8 +68,8 @@ export function keep(kept: Kept[], entries: Entry[], write: number, isImport: bo
     const { needsConfirmation } = purposes.find(purpose => isSame(purpose, entry))!
     const standing = standingOf(kept, entry)
     const previous_state = standing ? standing.state && !standing.pending : null
-    // A letter sorts after the digits of a year: an answer without a time was collected when it was written, which is later. Nobody knows
-    // when that of an import was collected, so any other answer is later.
+    // A letter sorts after the digits of a year: an answer without a time was collected when it was written, which is
+    // later. An import has no time of collection, so any other answer is later.
     const undated = isImport && entry.collected_at === undefined
     const time = undated ? '' : (entry.collected_at ?? `now ${String(write).padStart(9, '0')}`)
     const isRepeatedGrant = entry.collected_at === undefined && previous_state === true

@@ -37,7 +37,7 @@ export type Plan = Reads & { text: string; steps: Step[] }
 export type Knowledge = {
   /** Tables that were never analyzed. */
   unknownTables?: string[]
-  /** It plans for any values, as kith's connections do unless a statement before sets otherwise. */
+  /** Whether PostgreSQL plans for any values, as on kith's connections unless a statement before sets otherwise. */
   generic?: boolean
   /** Statements that prepare the transaction. */
   before?: readonly string[]

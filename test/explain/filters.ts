@@ -164,7 +164,7 @@ export function testFilters(world: World): void {
       const sent = await sentFor({ filter: { ...wide, 'attribute_values.note': 'note 77' } })
       const [walk, next, ...others] = await plansOf(sent, knowledge)
       expect(walk!.text).toMatch(/Index (Only )?Scan Backward using entities_pkey on entities e /)
-      // They are found in order, and then checked.
+      // The entities are found in order, and then checked.
       expect(rowsFrom(walk!, 'entities', 'e'), walk!.text).toBe(2 * 2_000)
       expect(rowsFrom(next!, 'terms'), next!.text).toBeLessThanOrEqual(people)
       expect(others.length).toBeGreaterThan(0)

@@ -23,7 +23,7 @@ describe('changes', () => testChanges(world))
 describe('consents', () => testConsents(world))
 describe('erasure', () => testErasure(world))
 describe('writes', () => testWrites(world))
-// They come after the writes: the indexes of sorted pages add statements to a write.
+// Filters come after the writes, because the indexes of sorted pages add statements to a write.
 describe('filters', () => testFilters(world))
 describe('matches', () => testMatches(world))
 describe('merges', () => testMerges(world))

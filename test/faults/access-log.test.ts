@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 
 const readers = 16
-/** What `on` may lose. */
+/** The mode `on` may lose entries of the last second before a crash. */
 const lostMs = 1_000
 
 /** A read whose whole response arrived. */

@@ -4,8 +4,9 @@ import type { Finding } from './replay.ts'
 import type { Change, Stored } from './stored.ts'
 
 /**
- * Compares the requests that the receiver of a webhook got with the change log. The webhook tells of all people and records. Every
- * change since its creation must have arrived, per entity in order, apart from repetitions, and no other.
+ * Compares the requests that the receiver of a webhook got with the change log. The webhook sends the changes of all
+ * people and records. Every change since its creation must have arrived, in order for each entity, apart from
+ * repetitions, and no other.
  */
 export function compareWithDeliveries({ changes, log_id }: Stored, received: readonly Received[]): Finding[] {
   const created = changes.find(({ subject, operation }) => subject === 'webhook' && operation === 'create')!

@@ -94,7 +94,7 @@ function compareAnswers({ answers, entities, changes }: Stored, { live, deleted 
       if (flag !== consentFlagOf(currentAnswers, channel))
         findings.push({ kind, text: `${id} ${channel} is ${flag}: ${currentAnswers}` })
   }
-  // A restore logs the consents as they stood, but nobody answered them again.
+  // A restore logs the consents of that time, which is no new answer.
   const written = changes.filter(({ operation }) => operation !== 'restore')
   const expected = written.flatMap(({ entity_id, version, request_id, after }) =>
     ((after?.consents ?? []) as LoggedAnswer[]).map(given =>

@@ -41,7 +41,7 @@ const countOf = async (sql: string) => Number((await client.query(`select count(
 const pairs = (round: number) =>
   Array.from({ length: pairsPerRound }, (_, n) => [`a${round}-${n}`, `b${round}-${n}`] as const)
 
-/** Creates pairs of people, and somebody who links to each of both. */
+/** Creates pairs of people, and a person who links to both. */
 async function createPairs(send: Send, round: number) {
   for (const [ada, bob] of pairs(round)) {
     expect(await send('POST', '/v1/people', { external_id: ada, first_name: 'Ada' })).toBe(201)

@@ -66,7 +66,7 @@ function startAnswering(send: Send, name: string, round: number) {
 
 const question = (channel: string) => ({ consent_type_id: 1, channel })
 
-/** The checkpoints of a ledger that somebody outside has seen, by size. */
+/** The checkpoints of a ledger that were seen outside, by size. */
 type Kept = Map<number, string>
 
 /** Reads the newest checkpoint, and keeps it. One that was kept with this size must be the same. Returns its size. */

@@ -43,7 +43,7 @@ const environmentOf = (url: string) => ({
   LOG_LEVEL: 'warn',
 })
 
-/** Starts a receiver that takes up to 10 ms for each request, and creates a webhook to it that tells of all people and records. */
+/** Starts a receiver that takes up to 10 ms for each request, and creates a webhook for all people and records. */
 async function startWebhook({ token }: World, address: string): Promise<Receiver> {
   const receiver = await startReceiver()
   receivers.push(receiver)
@@ -58,7 +58,7 @@ async function startWebhook({ token }: World, address: string): Promise<Receiver
   return receiver
 }
 
-/** Waits until a receiver has got so many requests. */
+/** Waits until a receiver has got this number of requests. */
 const waitForRequests = (receiver: Receiver, count: number) =>
   expect.poll(() => receiver.received.length, patience).toBeGreaterThanOrEqual(count)
 

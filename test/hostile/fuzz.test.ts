@@ -90,7 +90,7 @@ it('keeps the invariants on every endpoint for valid and invalid requests', { ti
   )
   const results = await Promise.allSettled(runs)
   const ids = operations.map(({ id }) => id)
-  // Merges are rehearsals here, so nobody is ever merged; the tests of src/identity accept them.
+  // Merges are dry runs here, so no person is merged. The tests of src/identity accept them.
   const accepting = ids.filter(id => !/^(un)?mergePeople/.test(id))
   const leastAccepted = Math.min(...accepting.map(id => counters.get(`${id} accepted`) ?? 0))
   const countsOf = (kind: string) => ids.map(id => counters.get(`${id} ${kind}`) ?? 0)

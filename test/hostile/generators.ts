@@ -184,7 +184,7 @@ export function fieldGenerators(
         : attributeValues(model),
     filter: filtersPeople ? personFilters({ levels: 2, hops: 1 }) : plainFilters(stack_key),
   }
-  // Most erasures are rehearsals, so that most addresses go on to name somebody.
+  // Most erasures are dry runs, so that most addresses go on to name a person.
   if (template.endsWith('/erase')) generators.dry_run = fc.constantFrom(true, true, true, false)
   if (template.endsWith('/bulk')) generators.dry_run = fc.constant(true)
   // Almost no text is the name of a field.

@@ -108,12 +108,12 @@ function findUnexpectedRefusal(
     return undefined
   // The tenants of a run stream more answers at a time than a process has connections for.
   if (headers.Accept && status === 503 && responseBody.error === 'operation_failed') return undefined
-  // Those who are set aside exist, are several, and are named in one way.
+  // The people to set aside must exist, be several, and all be named by the same kind of identifier.
   if (template.endsWith('/set-aside') && paths.every(path => /^$|^\/(external_)?ids/.test(path))) return undefined
   if (status !== 400 || responseBody.error !== 'invalid_parameter')
     return 'a request that the document allows was refused'
   if (request.body === undefined && !request.path.includes('?') && operation.isBodyRequired) return undefined
-  // Each change has what belongs to it, and is of those whom either a filter or a list names.
+  // Each change needs the members of its operation, and either a filter or a list of entities.
   const ofBulk = /^\/(filter$|change(\/|$))/
   if (template.endsWith('/bulk') && paths.every(path => ofBulk.test(path))) return undefined
   // A get has either external identifiers or internal ones.
@@ -131,7 +131,7 @@ function findUnexpectedRefusal(
     return undefined
   // A mapping has as many fields as columns, and its owner exists.
   if (id === 'saveImportMapping' && paths.every(path => ['', '/owner'].includes(path))) return undefined
-  // Nothing stands against the rules of an archived attribute.
+  // An archived attribute has no violations to list.
   if (template.endsWith('/violations') && paths.every(path => path === '')) return undefined
   const strict = /references=strict/.test(headers.Prefer ?? '')
   if (strict && responseBody.details?.every(({ message }) => message === 'names an entity that does not exist'))
@@ -258,7 +258,7 @@ async function readWebhook(tenant: TestTenant, { operation, body }: Plan, data: 
   const { secret: _, ...shown } = data
   const read = await get(tenant, `/v1/webhooks/${shown.id}`)
   if (!isDeepStrictEqual(read.body.data, shown)) return `the webhook reads ${read.text}`
-  // Of the headers, a read shows the names only, also those that an earlier request set.
+  // A read shows only the names of the headers, also of those that an earlier request set.
   const { headers: _headers, ...sent } = trimStrings(body ?? {}) as Values
   const different = Object.keys(sent).find(key => !isDeepStrictEqual(shown[key], sent[key]))
   return different && `${different} reads ${JSON.stringify(shown[different])}`

@@ -67,7 +67,7 @@ export async function createTestTenant(service: Service, sender: Sender): Promis
   await send('POST', '/v1/schema/consent-types', { key: 'surveys', channels: [{ channel: 'email' }] })
   await send('POST', '/v1/segments', { key: 'in_rome', filter: { 'attribute_values.city': 'Rome' } })
   await send('POST', '/v1/roles', { key: 'reader', scopes: ['people:read'] })
-  // It stays active, so that it can be replayed.
+  // The webhook stays active, so that it can be replayed.
   await send('POST', '/v1/webhooks', { url: 'https://receiver.invalid/', events: ['person.*'] })
   const headers = { ...ndjsonHeaders, 'X-Request-Id': ownImport }
   await send('POST', '/v1/people/import', '{"last_name":"Imported"}\n', headers)

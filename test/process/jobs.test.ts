@@ -35,7 +35,7 @@ it('goes on with a job after it was killed in the middle, loses no change and ma
   await first.ended
   const reached = await readDone()
   expect(reached).toBeLessThan(total)
-  // What the job counts as done at the moment of the crash is what the log has.
+  // At the crash, the job's count of done entities equals the changes in the log.
   const countLogged = async () =>
     (await query(database.url, `select count(*)::integer as n from changes where request_id = '${begun.id}'`))[0]!.n
   expect(await countLogged()).toBe(reached)

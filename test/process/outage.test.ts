@@ -149,7 +149,7 @@ describe('a lost database connection', () => {
 
   it('returns 503 for the interrupted items of a batch and 201 for those that are stored', async () => {
     const lock = await lockPerson(database.url, 'ada')
-    // They are too large for one set. The last operation is in the last set, which waits for the lock.
+    // The operations are too large for one set. The last one is in the last set, which waits for the lock.
     const operations: object[] = Array.from({ length: 256 }, (_, n) => ({
       op: 'create',
       external_id: `b${n}`,

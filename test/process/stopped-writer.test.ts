@@ -44,7 +44,7 @@ it('a process that stops inside a write holds up the writes of its organization 
   expect(replies.map(({ status }) => status)).toEqual([200, 200, 200])
   stopped.child.kill('SIGCONT')
   const { status, body } = await lost
-  // It sends COMMIT before it learns that its connection has ended.
+  // The stopped process sends COMMIT before it learns that its connection has ended.
   expect([status, body.outcome]).toEqual([503, 'unknown'])
   const { data } = (await sendToOther('GET', '/v1/people/ada')).body
   expect([data.first_name, data.version]).toEqual([null, 4])

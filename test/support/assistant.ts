@@ -4,7 +4,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { onTestFinished } from 'vitest'
 import { compileCache } from './command.ts'
 
-/** What an assistant gets of a tool: the text, the sentences before the data, the data between the marks, and whether it is an error. */
+/** The result of a tool: the whole text, the sentences before the data, the data, and whether it is an error. */
 // biome-ignore lint/suspicious/noExplicitAny: tests read any member of the data
 export type Answered = { text: string; note: string; data: any; isError: boolean }
 

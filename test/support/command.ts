@@ -50,8 +50,8 @@ let lastRun: Promise<unknown> = Promise.resolve()
 
 /**
  * Runs `kith` in this process, which saves the 0.55 s of processor time that a start takes. It is for promises about a
- * command, not about its process. Runs that start together follow each other, because they share the standard streams and the
- * current folder. With `isTerminal`, they are those of a terminal, on which somebody types the input.
+ * command, not about its process. Runs that start together follow each other, because they share the standard streams
+ * and the current folder. With `isTerminal`, the streams are those of a terminal, and the input is typed.
  */
 export function runInProcess(
   words: string[],

@@ -46,7 +46,7 @@ export const manyPeople = Array.from({ length: 1_234 }, (_, number) => ({
   language: number % 2 ? 'en' : 'de',
 }))
 
-/** An organization with so many people that the list reads them in several pages. */
+/** An organization whose people fill several pages of the list. */
 export async function createManyPeople(service: Service): Promise<Organization> {
   const organization = await service.organization()
   await createPeople(organization, manyPeople.slice(0, 1_000))

@@ -61,8 +61,9 @@ const relationships = new Set(['referrer', 'friends', 'employer'].flatMap(key =>
 const linkedOrNull = (value: unknown) => (value === null ? null : 'linked')
 
 /**
- * The JSON of a value with its keys in order. An answer without `collected_at` has the time of its write, so times are left out. A dry run has
- * the names of linked entities as the request has them, and the log those of now, so names are left out.
+ * The JSON of a value with its keys in order. Times are left out, because an answer without `collected_at` has the time
+ * of its write. Names are left out, because a dry run has the names of linked entities as the request has them, and the
+ * log the current ones.
  */
 export function canonicalText(value: unknown): string {
   return JSON.stringify(value, (key, inner) => {

@@ -148,7 +148,7 @@ export const mistypedFilters: fc.Arbitrary<unknown> = fc
 
 const measureTests = testsOf({ values: from(exactNumbers), bounds: from(exactNumbers) })
 
-/** Generates conditions on the entities that link here. Of orders, `exact` is measured. */
+/** Generates conditions on the entities that link here. The measures of orders are of their attribute `exact`. */
 function incomingFilters(name: string, filters: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
   const measure = name.startsWith('orders.')
     ? fc.oneof(

@@ -24,7 +24,7 @@ export type Gate = {
   nowMs: number
   /** The names of the statements of all authenticators since the start of the test. */
   queries: string[]
-  /** Those that were answered. */
+  /** The names of those that were answered. */
   answered: string[]
   authenticator: Authenticator
   /** Creates another authenticator with this environment, on the same database and clock. */

@@ -24,7 +24,7 @@ export async function makeValidBackup(fixture: BackupFixture): Promise<ValidBack
   return { header: { ...unsigned, version: 1 }, plain }
 }
 
-/** Writes a file whose SHA-256 is correct, whatever is in it. */
+/** Writes a file whose SHA-256 is correct for any content. */
 export async function writeSealed(path: string, head: object | string, body: Uint8Array): Promise<void> {
   const line = typeof head === 'string' || head instanceof Buffer ? head : JSON.stringify(head)
   const bytes = Buffer.concat([Buffer.from(line), Buffer.from('\n'), body])

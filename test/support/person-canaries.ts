@@ -103,7 +103,7 @@ export async function plantCanaries(service: Service, organization: Organization
     canaries['the time of an answer'] = '2021-02-03T04:05:06'
     const created = (await ok('POST', '/v1/people', first, { 'Idempotency-Key': `${run} create` })).body.data
     const { id } = created
-    // Between a merge and its unmerge, another person has the values of this one. Its log tells of them.
+    // Between a merge and its unmerge, another person has the values of this one, and its log keeps them.
     const borrower = { external_id: 'borrower', attribute_values: { friends: ['bob'] } }
     const borrower_id = (await ok('POST', '/v1/people', borrower)).body.data.id
     await ok('POST', '/v1/people/borrower/merge', { from: firstName })
@@ -203,7 +203,7 @@ export async function plantCanaries(service: Service, organization: Organization
       [organization.id, name('an alias'), id],
     )
 
-    // The email of now, an earlier one and that of the merged person are suppressed, and a message reached the phone.
+    // The current email, an earlier one and that of the merged person are suppressed, and a message reached the phone.
     const bounce = { channel: 'email', type: 'hard_bounce', reference: canary('the reference of a bounce') }
     const complaint = { channel: 'email', type: 'complaint', reference: canary('the reference of a complaint') }
     await ok('POST', '/v1/deliverability', {
@@ -271,7 +271,7 @@ export async function plantCanaries(service: Service, organization: Organization
   }
 }
 
-/** What canaries need: stacks, indexed attributes, and relationships in every direction. */
+/** The definitions for the canaries: stacks, indexed attributes, and relationships in every direction. */
 const definitions: Definition[] = [
   { key: 'orders', kind: 'event' },
   { owner: 'people', key: 'tags', type: 'text', cardinality: 'many', indexed: true },

@@ -28,7 +28,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const server = givenUrl ? { url: givenUrl, stop: async () => {} } : await startServer()
   const template = `kith_template_${randomBytes(6).toString('hex')}`
   const teardown = async () => {
-    // Those of services that ended with their worker are left.
+    // Databases of services that ended with their worker are left.
     const left = `select datname from pg_database where datname like '${testDatabasePrefix(template)}%'`
     const names = await administer(server.url, left)
     for (const { datname } of [...names, { datname: template }])

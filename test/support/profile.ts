@@ -17,7 +17,7 @@ export const eachFlag = <Value>(create: (name: ProfileFlag) => Value) => each(pr
 /** The columns of a person without a profile. */
 export const noProfile = { ...eachText(() => null), ...eachFlag(() => null) }
 
-/** What the values of a text field are: a `name` is never empty. */
+/** The kind of a text field's values. A `name` is never empty. */
 export const kindOfText = (field: ProfileText): 'text' | 'name' | 'date' => {
   const { type, format } = textFields[field]
   return type === 'date' ? 'date' : format ? 'name' : 'text'

@@ -72,7 +72,7 @@ export class SegmentMirror {
     for (const { people } of entered) for (const id of people) this.people.add(id)
   }
 
-  /** Takes the members and the position of the first page, from which on the feed tells of all others. */
+  /** Reads the members, and the position of the first page. The feed reports all others from there on. */
   async #begin(): Promise<boolean> {
     this.people.clear()
     let position: number | undefined

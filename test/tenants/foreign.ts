@@ -87,7 +87,7 @@ function pairOf({ path }: Route, name: string, pairs: Pairs): Pair {
   return pairs[name as keyof Pairs]
 }
 
-/** Whether a path parameter is an identifier. Positions in a ledger and channels belong to nobody. */
+/** Whether a path parameter is an identifier. Positions in a ledger and channels belong to no organization. */
 export const isIdentifier = ({ path }: Route, name: string) => !path.startsWith('/v1/ledger/') && name !== 'channel'
 
 /** Returns a case for every path parameter of a route. The other parameters are the requesting organization's own. */

@@ -415,7 +415,7 @@ async function useEveryEndpoint(shop: Shop) {
   for (const count of [true, false])
     await ok('POST', `/v1/people/internal/${ada.id}/related`, { target: 'people', count })
   for (const query of ['subject=stack', 'operation=delete', 'entity=gone']) await ok('GET', `/v1/changes?${query}`)
-  // Those that wait are one set, in which the person is changed again and again, to a version of which the log has a basis.
+  // The waiting writes are one set. It changes the person again and again, to a version of which the log has a basis.
   const shown = { Prefer: 'return=representation' }
   const patches = Array.from({ length: 4 }, (_, n) =>
     expectSuccess(send('PATCH', '/v1/people/told', { first_name: `L${n}` }, shown)),
@@ -587,7 +587,7 @@ async function useRetention({ id, send }: Shop) {
 
 const { consents } = person
 
-/** The people of whom a friend has another language than Italian, or no friend is known. */
+/** The people with a friend whose language is not Italian or who is unknown. */
 const linkedToGone = { 'attribute_values.friends': { $some: { language: { $neq: 'it' } } } }
 
 /** Keeps who is in the segments, which the twin has too, and reads their feed. */
@@ -636,7 +636,7 @@ async function useSegments({ id, send }: Shop) {
   await ok('GET', '/v1/segments')
 }
 
-/** Holds people, and lets rules tell of, delete and erase people. The rules of the twin are not watched. */
+/** Holds people, and lets rules announce, delete and erase people. The rules of the twin are not watched. */
 async function useLifetimes({ id, send }: Shop) {
   const ok = (method: string, path: string, body?: unknown) => expectSuccess(send(method, path, body))
   const language = 'lt'
@@ -984,7 +984,7 @@ async function useErasures(shop: Shop) {
   await ok('POST', '/v1/people', refused)
   await ok('POST', '/v1/people/refused/erase', { reason })
   await ok('POST', '/v1/people', refused, { Prefer: 'erased=recreate' })
-  // Somebody who comes back is asked for the erasures before the deletion.
+  // A restore of a person reads the erasures before the deletion.
   const eve = await named('eve')
   await ok('DELETE', '/v1/people/eve')
   await ok('POST', `/v1/people/internal/${eve}/restore`)

@@ -50,7 +50,8 @@ function keep(name: string, from: string, paths: string[]) {
   writeFileSync(join(target, name), zstdCompressSync(tar, { params }))
 }
 keep('data.tar.zst', folder, ['.kith'])
-// What `serve` needs of the package. A service with a database of its own needs no package beside it.
+// The archive has only the files of the package that `serve` needs. With a database of its own, it needs no other
+// package.
 execFileSync(process.execPath, ['scripts/pack.ts', folder], { stdio: 'inherit' })
 execFileSync('tar', ['--extract', '--file', globSync(join(folder, 'kith-[0-9]*.tgz'))[0]!, '--directory', folder])
 const unneeded = ['*.map', 'package/console', 'package/docs', 'swagger-ui*.js', 'swagger-ui.css']

@@ -13,7 +13,7 @@ import { messages } from './messages.ts'
 import { accessLogQuery, filterOf } from './queries.ts'
 import { type AccessLogSearch, validateAccessLogSearch } from './search.ts'
 
-/** The page of the access log: who has seen or changed whom, and the security events. */
+/** The page of the access log: the reads and writes of people and records, and the security events. */
 export function AccessLogPage() {
   const texts = useMessages(messages)
   const navigate = useNavigate()

@@ -14,7 +14,7 @@ import { accessLogQuery } from './queries.ts'
 type EntryTableProps = {
   label: string
   entries: readonly AccessEntry[]
-  /** Whether the entries show whom they are about. Those of one person do not. */
+  /** Whether the entries show their people or records. Those of one person do not. */
   showsWhom?: boolean
 }
 

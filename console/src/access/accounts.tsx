@@ -135,7 +135,7 @@ function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
   )
 }
 
-/** The roles that the session may give: those that have no more than it has. */
+/** The roles that the session may grant: those without a right that it lacks. */
 function GrantableRole(field: FieldProps<RoleDraft['role']>) {
   const texts = useMessages(messages)
   const session = useSession()
@@ -165,7 +165,7 @@ const actionsOf = ({ state }: Account) =>
     ? (['enable', 'changeRole', 'remove'] as const)
     : (['reinvite', 'changeRole', 'disable', 'remove'] as const)
 
-/** What can be done with an account. Each action asks first. */
+/** The actions on an account. Each one asks first. */
 function AccountMenu({ account }: { account: Account }) {
   const texts = useMessages(messages)
   const [action, setAction] = useState<ReturnType<typeof actionsOf>[number]>()

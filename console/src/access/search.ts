@@ -1,6 +1,6 @@
 import { addressReader, oneOf } from '../app/search-params.ts'
 
-/** What the address of the page says: the tab that is open. */
+/** The open tab, by the address of the page. */
 export const validateAccessSearch = addressReader({
   tab: oneOf(['accounts', 'clients', 'tokens', 'roles', 'sessions', 'keys']),
 })

@@ -10,7 +10,7 @@ export function dateOf(instant: Instant): Date {
   return new Date(instant.replace(/^(?=\d{5}-)/, '+0').toUpperCase())
 }
 
-/** A moment or a day in a format. What is neither is shown as it is. */
+/** A moment or a day in a format. Any other text is shown as it is. */
 export function formatTime(format: Intl.DateTimeFormat, instant: Instant): string {
   const date = dateOf(instant)
   return Number.isNaN(date.getTime()) ? String(instant) : format.format(date)

@@ -17,7 +17,7 @@ export const opens = (names: readonly string[], name: string): boolean =>
   names.includes(name) ||
   (name.startsWith('attribute_values.') && names.includes('attribute_values'))
 
-/** Whether the session may use a field of an owner. What it may not use is not shown. */
+/** Whether the session may use a field of an owner. The console does not show other fields. */
 export function mayUse(use: Use, owner: string, name: string): boolean {
   const fields = sessionFields()
   return !fields || shared.includes(name) || opens(fields[owner]?.[use] ?? [], name)
@@ -38,7 +38,7 @@ const ofUnlimited: ReadonlySet<string> = new Set(['schema:write', 'operations:re
 /** The fields of people that name their addresses. */
 const addressFields = ['email', 'mobile_prefix', 'mobile_number']
 
-/** Whether the session may read the addresses of people, as what is known of an address needs it. */
+/** Whether the session may read the addresses of people, which the events of an address need. */
 export const mayReadAddresses = (): boolean => addressFields.every(name => mayUse('read', 'people', name))
 
 /** The answers of people, as their fields are named. */

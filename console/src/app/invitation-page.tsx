@@ -44,7 +44,7 @@ function Acceptance({ code, invitation: { name, organization } }: { code: string
   const [chosen, setChosen] = useState(noPassword)
   const accept = useWrite((password: string) => requestConsole<Session>('POST', 'invitation', { code, password }), {
     onSuccess: session => {
-      // What the browser holds is of the session before.
+      // The cached data are of the previous session.
       queryClient.clear()
       queryClient.setQueryData(sessionQuery.queryKey, session)
       router.history.replace('/console/')

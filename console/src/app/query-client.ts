@@ -1,9 +1,10 @@
 import { QueryClient } from '@tanstack/react-query'
 
 /**
- * What the console has read. The client repeats what may be repeated, so a query does not. A page does not ask again for what the loader of
- * its route has just read. A browser without a network may still reach a service on its own machine, and a write that waited for one would
- * be sent later, also if its form was cancelled meanwhile.
+ * The cache of the console. Queries do not retry, because the client does. Data stay fresh for a second, so that a page
+ * does not read again what the loader of its route has just read. Requests do not wait for a network: a browser without
+ * one may still reach a service on its own machine, and a waiting write would be sent later, even if its form was
+ * cancelled meanwhile.
  */
 export const queryClient = new QueryClient({
   defaultOptions: {

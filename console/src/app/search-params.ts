@@ -1,7 +1,7 @@
 import type { Filter } from '@kith/client'
 import { parseSearchWith, stringifySearchWith } from '@tanstack/react-router'
 
-/** Reads an object or a list. Everything else of an address is text: 42, 1e5 and null are what was searched for. */
+/** Reads an object or a list. Any other value stays text, because 42, 1e5 and null can be texts of a search. */
 function parseObject(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null) throw new TypeError('is text')
@@ -31,7 +31,7 @@ export const onlyValid =
 /** Reads a member of an address. Undefined leaves it out. */
 type Read<Value> = (value: unknown) => Value | undefined
 
-/** Returns a function that reads the members of an address. What a member does not understand is left out. */
+/** Returns a function that reads the members of an address. It leaves out a member with an invalid value. */
 export const addressReader =
   <Members extends object>(members: { [Name in keyof Members]: Read<Members[Name]> }) =>
   (address: Record<string, unknown>) => {

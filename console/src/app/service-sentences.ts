@@ -392,7 +392,7 @@ const sentence = sentenceTranslator(serviceSentences)
 const suggestion = /: did you mean "(.*)"\?$/s
 const meant = { de: 'Meinten Sie', it: 'Intendevi' } as const
 
-/** A sentence of the service in a language, or undefined if only the service says it. */
+/** A sentence of the service in a language, or undefined without a translation. */
 export function translated(language: Language, message: string): string | undefined {
   const [end, name] = suggestion.exec(message) ?? []
   if (language === 'en' || end === undefined) return sentence(language, message)
@@ -400,7 +400,7 @@ export function translated(language: Language, message: string): string | undefi
   return beginning && `${beginning}. ${meant[language]} "${name}"?`
 }
 
-/** What an error is, by its code, for each sentence that is not listed above. */
+/** The meaning of an error by its code, for sentences that are not listed above. */
 const byCode: Record<ErrorCode, Sentences[string]> = {
   failed_binding_json: ['Die Angaben sind kein gültiges JSON.', 'I dati non sono JSON valido.'],
   invalid_json: ['Einige Angaben sind ungültig.', 'Alcuni dati non sono validi.'],
@@ -413,6 +413,6 @@ const byCode: Record<ErrorCode, Sentences[string]> = {
   operation_failed: ['Der Dienst konnte das nicht ausführen.', 'Il servizio non è riuscito a farlo.'],
 }
 
-/** What an error with this code is, or undefined in the language of the service. */
+/** The meaning of an error with this code, or undefined in the language of the service. */
 export const meaningOf = (language: Language, code: string | undefined): string | undefined =>
   language === 'en' || code === undefined ? undefined : byCode[code as ErrorCode]?.[language === 'de' ? 0 : 1]

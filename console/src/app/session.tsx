@@ -53,7 +53,7 @@ export async function requestConsole<Data>(method: string, path: string, body?: 
   return answer?.data as Data
 }
 
-/** The session of this browser. Null if nobody is signed in. */
+/** The session of this browser. Null if no person is signed in. */
 async function readSession(): Promise<Session | null> {
   try {
     return await requestConsole<Session | null>('GET', 'session')
@@ -81,7 +81,7 @@ export function useSession(): Session {
   return session
 }
 
-/** Whether the session may do what needs the scope. What it may not do is not shown. */
+/** Whether the session has the scope. The console does not show what needs a missing one. */
 export function useScope(scope: string): boolean {
   return useSession().scopes.includes(scope)
 }

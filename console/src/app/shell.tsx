@@ -121,8 +121,8 @@ function useNotedVisits(session: Session) {
 const viewerKey = 'kith.viewer'
 
 /**
- * Loads the page again when another tab signs in as somebody else or for another organization. The tabs share the cookie, so this page
- * would show one organization and write into the other.
+ * Loads the page again when another tab signs in to another account or organization. The tabs share the cookie, so this
+ * page would show one organization and write into the other.
  */
 function useSameViewer({ name, organization, role }: Session) {
   const viewer = JSON.stringify([organization.key, name, role])

@@ -96,7 +96,7 @@ function IssuerLink() {
   )
 }
 
-/** The organization that somebody signed in to with this browser before. */
+/** The organization of the last sign-in with this browser. */
 const organizationKey = 'kith.organization'
 
 type CredentialsProps = { onSubmit(credentials: object): void; isPending: boolean }

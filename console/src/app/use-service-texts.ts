@@ -4,7 +4,10 @@ import { useLanguage } from './language.tsx'
 type Sentences = typeof import('./service-sentences.ts')
 let loaded: Sentences | undefined
 
-/** What the service says, in the language of the page. The sentences of other languages than its own are loaded when they are needed. */
+/**
+ * The sentences of the service in the language of the page. The sentences of a language other than English are loaded
+ * when they are needed.
+ */
 export function useServiceTexts() {
   const { language } = useLanguage()
   const [sentences, setSentences] = useState(loaded)
@@ -15,7 +18,7 @@ export function useServiceTexts() {
         loaded = module
         setSentences(module)
       },
-      // The sentence of the service stands for itself.
+      // Without translations, the page shows the sentence of the service.
       () => {},
     )
   }, [language])
@@ -24,11 +27,11 @@ export function useServiceTexts() {
   return {
     language,
     sentences,
-    /** The sentence in the language of the page, or undefined if only the service says it. */
+    /** The sentence in the language of the page, or undefined without a translation. */
     translated,
-    /** The sentence in the language of the page, or as the service says it. */
+    /** The sentence in the language of the page, or else as the service wrote it. */
     said: (sentence: string): string => translated(sentence) ?? sentence,
-    /** What an error with this code is, or undefined in the language of the service. */
+    /** The meaning of an error with this code, or undefined in the language of the service. */
     meaningOf: (code: string | undefined): string | undefined => sentences?.meaningOf(language, code),
   }
 }

@@ -31,7 +31,7 @@ import { Select } from '../ui/select.tsx'
 import { JobView, RefusalList } from './job-view.tsx'
 import { messages } from './messages.ts'
 
-/** What can be done with the chosen rows. */
+/** The actions on the chosen rows. */
 export type BulkAction = 'set' | 'consent' | 'delete' | 'erase'
 
 /** The people or records that an action changes. */
@@ -41,7 +41,7 @@ type BulkChange = BulkRequest['change']
 
 type BulkDialogProps = { action: BulkAction; target: BulkTarget; onClose(hasBegun: boolean): void }
 
-/** Asks what to change, shows what that would do, and then how far it is. */
+/** Asks for the change, shows a preview of it, and then its progress. */
 export default function BulkDialog({ action, target, onClose }: BulkDialogProps) {
   const texts = useMessages(messages)
   const { owner, ...selected } = target
@@ -235,5 +235,5 @@ function EraseForm({ write, onCancel }: FormProps) {
   return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }
 
-/** The forms that ask for what an action gives to each. Sending one shows what it would do. */
+/** The forms for the values of an action. Sending a form shows a preview. */
 const changeForms = { set: SetForm, consent: ConsentForm, erase: EraseForm }

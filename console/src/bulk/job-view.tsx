@@ -114,7 +114,7 @@ function Refused({ id }: { id: string }) {
   )
 }
 
-/** Those that were or would be refused, with the reasons. */
+/** The entities that were or would be refused, with the reasons. */
 export function RefusalList({ refusals }: { refusals: readonly JobRefusal[] }) {
   const texts = useMessages(messages)
   const { said } = useServiceTexts()

@@ -5,7 +5,7 @@ import type { ChangesSearch } from './search.ts'
 
 export type FeedStatus = 'connecting' | 'live' | 'lost' | 'paused' | 'failed'
 
-/** The page begins with at least so many changes if there are as many, and keeps at most `maxChanges`. */
+/** The page begins with at least `firstChanges` changes if there are as many, and keeps at most `maxChanges`. */
 const firstChanges = 100
 const maxChanges = 2_000
 /** The first numbers that are read back. The changes of one person or record are read at once. */

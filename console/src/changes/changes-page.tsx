@@ -93,7 +93,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
   )
 }
 
-/** The feed is asked once somebody has stopped typing for this time. */
+/** The page reads the feed when nothing was typed for this time. */
 const typingPauseMs = 250
 
 function EntityField({ entity, onChange }: { entity: string; onChange: (entity: string) => void }) {
@@ -182,7 +182,7 @@ function ChangeTable({ rows, onShow }: { rows: Change[]; onShow: (change: Change
 
 const fieldsOf = ({ before, after }: Sides) => [...new Set(Object.keys({ ...before, ...after }))]
 
-/** What a change did: who, when, and each field before and after. */
+/** A change: its author, its time, and each field before and after. */
 export function ChangeDialog({ change, onClose }: { change: Change; onClose: () => void }) {
   const texts = useMessages(messages)
   const formats = useFormats()

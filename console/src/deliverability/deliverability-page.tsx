@@ -8,7 +8,7 @@ import type { DeliverabilitySearch } from './search.ts'
 import { SourceList } from './source-list.tsx'
 import { SuppressionList } from './suppression-list.tsx'
 
-/** The page of the suppressed addresses, and of the mail providers that tell of them. */
+/** The page of the suppressed addresses, and of the mail providers that send events of addresses. */
 export function DeliverabilityPage() {
   const texts = useMessages(messages)
   const navigate = useNavigate()

@@ -19,7 +19,7 @@ export const suppressionsQuery = ({ text = '', reason, channel }: Deliverability
     placeholderData: keepPreviousData,
   })
 
-/** What holds for the addresses of a person, as that version of the person has them. */
+/** The events and suppressions of the addresses that a version of a person has. */
 export const personAddressesQuery = (id: string, version: number) =>
   readQuery(
     [...suppressionsKey, 'person', id, version],

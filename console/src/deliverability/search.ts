@@ -1,7 +1,7 @@
 import { channelNames } from '@kith/client'
 import { addressReader, oneOf, text } from '../app/search-params.ts'
 
-/** What the address of the page says: the open tab, and which suppressed addresses are shown, such as those with a part of a text. */
+/** The open tab and the suppressed addresses that the page shows, by its address. `text` is a part of the addresses. */
 export const validateDeliverabilitySearch = addressReader({
   tab: oneOf(['sources']),
   text,

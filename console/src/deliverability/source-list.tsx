@@ -16,7 +16,7 @@ import styles from './deliverability.module.css'
 import { messages } from './messages.ts'
 import { sourcesQuery } from './queries.ts'
 
-/** The mail providers that tell of addresses: when they last did, and the address that each sends its events to. */
+/** The mail providers that send events of addresses: the time of the last one, and the URL that each sends them to. */
 export function SourceList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')

@@ -24,7 +24,7 @@ export const duplicatesOfQuery = (id: string) =>
     async ({ signal }) => (await client.people.duplicatesOf({ id }, { limit: 5, signal })).items,
   )
 
-/** The people who have an email or phone. What is none yet, because it is still being typed, finds nobody. */
+/** The people who have an email or phone. A value that is still being typed may be neither, and finds no person. */
 export const knownQuery = (key: LookupKey | undefined) =>
   queryOptions({
     queryKey: [...duplicatesKey, 'known', key],

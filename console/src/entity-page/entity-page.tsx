@@ -16,7 +16,7 @@ import { PresentEntity } from './present-entity.tsx'
 import type { Address, Found } from './queries.ts'
 import { foundQuery } from './queries.ts'
 
-/** The page of one person or record: of now, of a past moment, or what is left of one that was deleted. */
+/** The page of one person or record: its current state, a past one, or the rest of a deleted one. */
 export function EntityPage() {
   const { externalId, stackKey, recordId } = useParams({ strict: false })
   const { by } = useSearch({ strict: false }) as EntitySearch

@@ -45,7 +45,7 @@ export function LinksSection({ owner, entity }: LinksProps) {
   )
 }
 
-/** What one relationship, or those of one stack, link to. Nothing is shown if there are none. */
+/** The targets of one relationship, or of those of one stack. Nothing is shown if there are none. */
 function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -99,7 +99,7 @@ function LinkedPeople({ items, label }: { items: readonly Entity[]; label: strin
   )
 }
 
-/** So many values are beside each linked record. Its page has all. */
+/** The most values that are shown beside a linked record. Its page has all. */
 const maxColumns = 4
 
 /** The attributes of linked records that are shown: the time first, then the others in the order of the stack. */
@@ -181,7 +181,7 @@ export function LinkedEntity({ owner, item }: { owner: string; item: Entity }) {
   )
 }
 
-/** The links from an entity at a past moment, by their names of then. */
+/** The links from an entity at a past moment, with the names at that time. */
 export function LinksOfThen({ owner, entity }: LinksProps) {
   const texts = useMessages(messages)
   const attributes = [...attributesOf(useDefinitions().definitions, owner).values()].filter(isRelationship)

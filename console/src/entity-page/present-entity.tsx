@@ -37,7 +37,7 @@ type PresentEntityProps = {
   setMoment: SetMoment
 }
 
-/** A person or record as of now, with everything that can be done. */
+/** The current state of a person or record, with all actions. */
 export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMoment }: PresentEntityProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]

@@ -161,7 +161,7 @@ async function findById(owner: string, id: string, signal: AbortSignal): Promise
 
 const maxIdentifier = 255
 
-/** The entity with an external identifier, or with an alias. A look-up of people is no refusal if there is nobody, which browsers log. */
+/** The entity with an external identifier or an alias. It looks people up, because browsers log the 404 of a read. */
 async function lookUp(owner: string, external_id: string, signal: AbortSignal): Promise<Entity | undefined> {
   if (external_id.length > maxIdentifier) return undefined
   if (owner !== 'people') return attempt(() => entitiesOf(owner).get(external_id, { labels: true, signal }), isMissing)

@@ -80,7 +80,7 @@ type ValuesSectionProps = EntityValuesProps & {
   isFixed?: boolean
 }
 
-/** Warns of people who have an email or phone that is typed here. What the person has already is no news. */
+/** Warns of other people who have an email or phone that is typed here, unless the person has it already. */
 function ChangedContact({ edit, id }: { edit: Edit; id: string }) {
   const { state } = edit
   if (!state) return null

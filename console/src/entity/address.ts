@@ -22,7 +22,7 @@ export function entityAddress(
   }
 }
 
-/** What a name is made of. */
+/** The members that a name is made of. */
 export type Named = {
   id?: string
   record_id?: string

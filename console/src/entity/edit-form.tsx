@@ -29,7 +29,7 @@ export const faultTexts = (faults: ReadonlyMap<string, DraftFault>, texts: Entit
     ]),
   )
 
-/** The form of an edit: the fields, what was refused, and the choice where somebody else changed the same values. */
+/** The form of an edit: the fields, the refusals, and the choice where another write changed the same values. */
 export function EditForm({ edit, label, children }: EditFormProps) {
   const texts = useMessages(messages)
   const { state } = edit
@@ -66,7 +66,7 @@ type ConflictsProps = {
   onChoose(path: string, choice: 'mine' | 'theirs'): void
 }
 
-/** Shows for each value what it was, what somebody else wrote and what was typed here, and asks which one stays. */
+/** Shows each value as it was, as another write has it and as it was typed here, and asks which one stays. */
 function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
   const texts = useMessages(messages)
   const formats = useFormats()

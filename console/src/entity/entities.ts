@@ -23,8 +23,8 @@ export type Entity = Values & {
 export const idOf = ({ id, record_id }: { id?: string; record_id?: string }): string => id ?? record_id ?? ''
 
 /**
- * The phone of a person as somebody dials it: as it was written, but in E.164 if it was written with a 0 that its prefix replaces. Empty if
- * there is none.
+ * The phone of a person for dialing: as it was written, but in E.164 if it was written with a 0 that its prefix
+ * replaces. Empty if there is none.
  */
 export function phoneOf({ mobile_prefix, mobile_number, mobile_e164 }: Values): string {
   const written = [mobile_prefix, mobile_number].filter(Boolean).join(' ')

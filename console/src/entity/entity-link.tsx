@@ -12,7 +12,7 @@ type EntityLinkProps = {
   id?: string
   externalId: string | null
   className?: string
-  /** What the link shows in place of the identifier. */
+  /** Shown in place of the identifier. */
   children?: ReactNode
 }
 

@@ -8,7 +8,7 @@ export function isEqual(one: unknown, other: unknown): boolean {
   return keys.length === otherKeys.length && keys.every(key => key in second && isEqual(first[key], second[key]))
 }
 
-/** The members of a body that differ from what was read: a form that only shows a value does not write it over that of somebody else. */
+/** The members of a body that differ from the read values. A form that only shows a value does not overwrite it. */
 export const changedMembers = <Body extends object>(body: Body, read: object): Partial<Body> =>
   Object.fromEntries(
     Object.entries(body).filter(([name, value]) => !isEqual(value, (read as Record<string, unknown>)[name])),

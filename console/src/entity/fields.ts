@@ -7,7 +7,7 @@ export type EditedAttribute = Pick<Attribute, 'key' | 'type' | 'cardinality'> & 
 
 type Values = Record<string, unknown>
 
-/** What a field of a form suggests: the stored values of an indexed field of an owner, or the targets of a relationship, by their names. */
+/** The suggestions of a field: the stored values of an indexed field, or the targets of a relationship by name. */
 export type Suggested = { owner: string; field: string } | { target: string }
 
 /** A value of a person or record that a form edits. */
@@ -24,7 +24,7 @@ export type Field = {
   target?: string | undefined
   help?: string | undefined
   isRequired?: boolean | undefined
-  /** The source of the suggestions that appear while somebody types. */
+  /** The source of the suggestions that appear while a person types. */
   suggested?: Suggested | undefined
   /** Whether the key of the value is not declared. */
   isUndeclared?: boolean
@@ -192,8 +192,9 @@ export type DraftFault = { reason: 'number' | 'exactNumber' | 'datetime' } | { r
 export type Parsed = { value: unknown; fault?: never } | { fault: DraftFault; value?: never }
 
 /**
- * The value of a draft, as a write sends it. Null clears. A text that stands for a stored value is that value again, because the text of a
- * moment or of a number may say less, and an item of a list must stay as it is while another one changes.
+ * The value of a draft, as a write sends it. Null clears. A text that still equals that of a stored value gives this
+ * value, because the text of a moment or a number may be less exact, and an item of a list must stay as it is while
+ * another one changes.
  */
 export function parseDraft(field: Field, draft: Draft, stored: unknown = null): Parsed {
   const known = new Map(itemsOf(field, stored).map(item => [textOf(field, item), item]))

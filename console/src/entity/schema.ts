@@ -5,10 +5,10 @@ import { isOpen, mayUse } from '../app/field-rights.ts'
 import { queryClient } from '../app/query-client.ts'
 import { useScope } from '../app/session.tsx'
 
-/** What a session without `schema:read` knows. */
+/** The definitions for a session without `schema:read`. */
 export const noDefinitions: Definitions = { stacks: [], attributes: [], consent_types: [] }
 
-/** The definitions of what the role of the session opens. */
+/** The definitions that the role of the session opens. */
 const openedBy = (definitions: Definitions): Definitions => ({
   ...definitions,
   stacks: definitions.stacks.filter(({ key }) => isOpen(key)),

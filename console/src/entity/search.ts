@@ -5,7 +5,7 @@ const version = (number: unknown) => (Number(number) >= 1 ? Math.floor(Number(nu
 
 /** The members of the address of a person or record, beside the identifier. */
 export const validateEntitySearch = addressReader({
-  /** What the identifier in the address is. Without it, it is the external one of a person, or the internal one of a record. */
+  /** The kind of the identifier in the address. The default is `external_id` for people, and `id` for records. */
   by: oneOf(['id', 'external_id']),
   /** Shows the entity as of this moment, RFC 3339. */
   at: moment,

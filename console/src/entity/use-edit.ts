@@ -5,11 +5,11 @@ import { type Entity, entitiesOf, idOf } from './entities.ts'
 import { isEqual } from './equal.ts'
 import { bodyOf, type Draft, type DraftFault, draftOf, type Field, parseDraft, storedValue } from './fields.ts'
 
-/** A field that somebody else changed while it was edited here. */
+/** A field that another write changed during the edit. */
 export type Conflict = { field: Field; before: unknown; mine: unknown; theirs: unknown; choice?: 'mine' | 'theirs' }
 
 type State = {
-  /** The fields as they were when the edit began, so that a write of somebody else does not change how one is edited. */
+  /** The fields as they were when the edit began, so that another write does not change how a field is edited. */
   fields: readonly Field[]
   /** The entity as it was read when the edit began, or at the last conflict. */
   base: Entity
@@ -19,7 +19,7 @@ type State = {
   makesTargets: boolean
   faults: ReadonlyMap<string, DraftFault>
   conflicts: readonly Conflict[]
-  /** The change of somebody else that led to the conflicts. It is known with the scope `changes:read`. */
+  /** The change of another caller that led to the conflicts. It is known with the scope `changes:read`. */
   otherChange?: { actor: string; at: string } | undefined
   error: unknown
   isSaving: boolean
@@ -31,8 +31,8 @@ type EditOptions = { owner: string; entity: Entity; onSaved: ((entity: Entity) =
 const maxRepeats = 3
 
 /**
- * Edits fields of a person or record. The write names the version that was read. If somebody else wrote meanwhile, fields that only
- * one of the two changed are merged, and the person chooses for the others.
+ * Edits fields of a person or record. The write names the version that was read. If another write came first, fields
+ * that only one of the two changed are merged, and the person chooses for the others.
  */
 export function useEdit({ owner, entity, onSaved }: EditOptions) {
   const mayReadChanges = useScope('changes:read')

@@ -76,7 +76,7 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   )
 }
 
-/** What an erasure removed, and what it did not reach. The certificate says it. */
+/** The data that an erasure removed and those that it did not reach, by its certificate. */
 function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => void }) {
   const texts = useMessages(messages)
   const { records: recordsOfPerson } = useMessages(rightsMessages)
@@ -122,7 +122,7 @@ function CertificateFacts({ certificate }: { certificate: string }) {
   )
 }
 
-/** What a certificate says of its erasure. The page does not verify the signature: `kith verify` does. */
+/** The facts of a certificate about its erasure. The page does not verify the signature: `kith verify` does. */
 export function factsOf(certificate: string): Erased['erasure'] {
   const payload = certificate.split('.')[1]!.replaceAll('-', '+').replaceAll('_', '/')
   const bytes = Uint8Array.from(atob(payload), character => character.charCodeAt(0))

@@ -21,7 +21,7 @@ import { OperandField } from './operand-field.tsx'
 import { OperatorSelect } from './operator-select.tsx'
 import { changeOperator } from './relative-time.ts'
 
-/** The name of what a condition tests, as the list of fields has it. */
+/** The name of the subject of a condition, as in the list of fields. */
 export const nameOf = (node: FilterNode): string => {
   if ('field' in node) return node.field
   if (node.kind === 'consent') return 'consents'
@@ -31,7 +31,7 @@ export const nameOf = (node: FilterNode): string => {
 
 type FilterTexts = (typeof messages)['en']
 
-/** What a condition on people tests besides their fields. */
+/** The subjects of conditions on people besides their fields. */
 export const peopleSubjects = (texts: FilterTexts) => [
   { name: 'contactable', label: texts.contactable },
   { name: 'consents', label: texts.consent },
@@ -44,7 +44,7 @@ type NodeProps<Kind extends FilterNode['kind']> = Omit<ControlProps<NodeOf<Kind>
 /** A condition that the builder has controls for. */
 export type Editable = Exclude<FilterNode, { kind: 'group' | 'raw' }>
 
-/** Chooses what a condition tests. */
+/** Chooses the subject of a condition. */
 export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>) {
   const texts = useMessages(messages)
   const { fields } = useFields(owner)
@@ -96,7 +96,7 @@ function nodeFor(id: number, name: string, field: FilterField | undefined, mayFo
   return { id, kind: 'field', field: name, ...changeOperator({ operator, operand: '' }, operator) }
 }
 
-/** What a condition asks of its subject. */
+/** The controls of a condition, by its subject. */
 export function ConditionControls({ owner, node, onChange }: ControlProps<Editable>) {
   const texts = useMessages(messages)
   const { fields } = useFields(owner)
@@ -179,7 +179,7 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
   )
 }
 
-/** Stands for no choice: a list has no empty value. */
+/** The value for no choice, because a list has no empty value. */
 const any = 'any'
 
 /** The purpose, the channel and the state of a consent. */

@@ -50,7 +50,7 @@ export function incomingFieldsOf(
   const incoming = incomingAttributes(owner, definitions)
   return incoming.map(attribute => {
     const name = ownerName(attribute.owner, definitions, texts.people)
-    // One relationship needs no second name, unless somebody could take it for another field.
+    // A relationship needs no second name, unless it could be confused with another field.
     const isOnly = incoming.every(other => other === attribute || other.owner !== attribute.owner)
     const isTaken = definitions?.attributes.some(
       other => other.owner === owner && other.name === name && !isFollowedBack(other, definitions),

@@ -6,7 +6,7 @@ import { type FilterField, fieldsOf, incomingFieldsOf } from './fields.ts'
 import { messages } from './messages.ts'
 import type { FieldTypes } from './read-filter.ts'
 
-/** What the parts of the builder choose from: the definitions of the organization, and its segments. */
+/** The choices of the builder: the definitions of the organization, and its segments. */
 export type FilterChoices = { definitions: Definitions | undefined; segments: readonly Segment[] }
 
 export const FilterChoicesContext = createContext<FilterChoices>({ definitions: undefined, segments: [] })
@@ -16,7 +16,7 @@ export const useFilterChoices = () => useContext(FilterChoicesContext)
 /** How many relationships lead to the conditions of a group. */
 export const HopsContext = createContext(0)
 
-/** Whether a condition may follow a relationship, or whether so many lead to it already as the API accepts in a row. */
+/** Whether a condition may follow a relationship. The API limits how many a condition follows in a row. */
 export const useMayFollow = () => useContext(HopsContext) < filterLimits.relationDepth
 
 /** The fields of an owner, with the relationships that lead to it, and their types. */

@@ -13,7 +13,7 @@ const add = (one: FilterSize, other: FilterSize): FilterSize => ({
   relationships: Math.max(one.relationships, other.relationships),
 })
 
-/** Counts a filter as the API does. A segment counts as one condition, whatever is in it. */
+/** Counts a filter as the API does. A segment counts as one condition. */
 export function sizeOf(filter: unknown): FilterSize {
   if (!isObject(filter)) return empty
   const inner = Object.entries(filter).map(([name, operand]) => sizeOfMember(name, operand))

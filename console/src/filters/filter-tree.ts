@@ -27,7 +27,7 @@ export type Operator = (typeof operators)[number]
 export const quantifiers = ['some', 'none', 'every'] as const
 export type Quantifier = (typeof quantifiers)[number]
 
-/** What a condition computes of the entities that link to one: their number, or a measure of one of their fields. */
+/** The measures of the entities that link to one: their number, or a measure of one of their fields. */
 export const measures = ['count', 'sum', 'avg', 'min', 'max'] as const
 export type Measure = (typeof measures)[number]
 

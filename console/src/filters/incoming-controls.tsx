@@ -61,7 +61,7 @@ function nodeFor(chosen: Quantifier | Measure, node: IncomingNode, fields: reado
   return { id, kind: 'measured', field, measure: chosen, of: measured?.name ?? '', operator, operand, group }
 }
 
-/** Questions about a number ask mostly for at least so many, and those about a time for a span of time. */
+/** The usual first test: a number is at least a bound, and a time is in a span. */
 function firstTest(type: FieldType): Test {
   const operator = type === 'number' ? 'gte' : operatorsOf[type][0]!
   return changeOperator({ operator, operand: '' }, operator)

@@ -103,7 +103,7 @@ export function valuesToRestore(now: Entity, then: Values): Restoration {
   return { settable: all.filter(isSettable), fixed: all.filter(difference => !isSettable(difference)) }
 }
 
-/** An entity as it would be without a change: its values of now, and those from before the change. */
+/** An entity as it would be without a change: its current values, with those from before the change. */
 export function withoutChange(now: Entity, { before }: Pick<Change, 'before'>): Values {
   return { ...now, ...before, attribute_values: { ...now.attribute_values, ...attributeValuesOf(before ?? {}) } }
 }

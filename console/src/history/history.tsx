@@ -31,7 +31,7 @@ export type HistoryProps = {
   canUndo?: boolean
   /** Called after a change was undone. */
   onChanged?: (() => void) | undefined
-  /** What else happened, such as the orders of a person, and how a record of it is shown. */
+  /** Other events, such as the orders of a person, and the element for a record of them. */
   sources?: readonly Source<Entry>[]
   showRecord?: (owner: string, record: Entity) => ReactNode
 }
@@ -52,7 +52,7 @@ const changesOf = (owner: string, id: string): Source<Entry> => ({
   },
 })
 
-/** The changes of a person or record and what else happened, newest first: who, when, and each value before and after. */
+/** The changes of a person or record and other events, newest first, each with its author, time and values. */
 export function History({ owner, id, version, shownVersion, onShowVersion, ...props }: HistoryProps) {
   const { canUndo = true, onChanged, sources: others = [], showRecord } = props
   const texts = useMessages(messages)
@@ -111,7 +111,7 @@ export function History({ owner, id, version, shownVersion, onShowVersion, ...pr
   )
 }
 
-/** Consent answers cannot be undone by somebody else, so a change of nothing else cannot be undone. */
+/** The fields that follow from consent answers, which only the person changes. A change of these alone stays. */
 const followsFromAnswers = new Set<string>([...summaryFlags, 'state'])
 const canBeUndone = (change: Change) =>
   change.operation === 'update' &&

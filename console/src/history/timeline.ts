@@ -1,20 +1,20 @@
-/** Something that happened, at a moment of RFC 3339. Its key is its own among all sources. */
+/** An event at a moment of RFC 3339. Its key is unique among all sources. */
 export type Happened = { key: string; at: string }
 
-/** A list of what happened, newest first, in pages. */
+/** A list of events, newest first, in pages. */
 export type Source<Event extends Happened> = {
   key: string
   read(after: string | undefined, signal: AbortSignal): Promise<{ events: readonly Event[]; next: string | undefined }>
 }
 
-/** What a source has read that no page shows yet, and where it goes on. A source that was read whole has no `next`. */
+/** The events of a source that no page shows yet, and where it goes on. A source that was read whole has no `next`. */
 type Rest<Event> = { waiting: readonly Event[]; next: string | undefined; isBegun: boolean }
 
 export type Page<Event> = { events: Event[]; rest: Rest<Event>[] | undefined }
 
 /**
- * Merges the sources into one page of `size`, newest first. `rest` is that of the page before; a page without one is the last. A source is
- * read again only when all that it gave is shown.
+ * Merges the sources into one page of `size`, newest first. `rest` is that of the page before; a page without one is
+ * the last. A source is read again only when all of its events are shown.
  */
 export async function readPage<Event extends Happened>(
   sources: readonly Source<Event>[],

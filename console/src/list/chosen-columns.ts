@@ -7,7 +7,7 @@ import type { Change, ListSearch } from './search.ts'
 
 const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
 
-/** The columns of a list unless somebody chooses others. Those of records are their attributes, or all values in one column. */
+/** The default columns of a list. Those of records are their attributes, or all values in one column. */
 function standardColumns(owner: string, { attributes, stacks }: Definitions): string[] {
   if (owner === 'people') return ofPeople
   // The first column may be an attribute already, if the records are named by it.
@@ -30,7 +30,7 @@ export function chosenColumns(owner: string, inAddress: string | undefined, defi
 
 const widthsKey = (owner: string) => `kith.${owner}.widths`
 
-/** The widths in pixels that somebody gave columns, by their names. The others share the rest of the window. */
+/** The chosen widths of columns in pixels, by their names. The other columns share the rest of the window. */
 function storedWidths(owner: string): Readonly<Record<string, number>> {
   try {
     return JSON.parse(localStorage.getItem(widthsKey(owner)) ?? '{}')

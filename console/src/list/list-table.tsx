@@ -125,8 +125,8 @@ function usePosition(query: ListQuery, rows: readonly Row[]) {
 }
 
 /**
- * Gives the focus to the first row if the row that had it went with its list. Somebody who goes from the search to its results keeps
- * them while better ones arrive.
+ * Gives the focus to the first row if the row that had it went with its list. The focus stays in the results of a
+ * search while better ones arrive.
  */
 function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
   const list = useRef<HTMLDivElement>(null)

@@ -12,7 +12,7 @@ import { effectiveFilter, type ListSearch, sortOf } from './search.ts'
 /** A person or record of a list. It has the members of the chosen columns, and those that its link needs. */
 export type Row = Pick<Entity, 'external_id'> & Partial<Entity> & Values & { id: string }
 
-/** What a list shows, in which order, with which members. */
+/** The rows of a list, their order, and their members. */
 export type ListQuery = {
   /** `people`, or the key of a stack. */
   owner: string
@@ -26,7 +26,7 @@ export type ListQuery = {
 export type ListPage = { items: Row[]; next: string | null }
 export type ListResult = UseInfiniteQueryResult<InfiniteData<ListPage>>
 
-/** The list that an address stands for, with the members that its columns show. */
+/** The list of an address, with the members that its columns show. */
 export function listOf(owner: string, search: ListSearch, columns: readonly string[]): ListQuery {
   const text = search.text?.trim() ?? ''
   const filter = effectiveFilter(search)
@@ -42,7 +42,7 @@ const rowFields = (owner: string) =>
     ? ['id', 'external_id', 'first_name', 'last_name', 'email', 'state']
     : ['record_id', 'external_id', 'state']
 
-/** The API accepts so many fields. */
+/** The API accepts at most this many fields. */
 const maxFields = 100
 /** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
@@ -71,7 +71,7 @@ export async function readList(query: ListQuery, { after, size, signal }: ReadOp
   return pageOf(page as Page<Entity>)
 }
 
-/** A search within a filter reads so many pages of results before it returns one without a match. */
+/** A search within a filter reads at most this many pages of results before it returns one without a match. */
 const maxPagesSearched = 5
 
 /** Reads a page of the results of a search. A filter is applied to each page of results, which keeps their order. */
@@ -107,7 +107,7 @@ const pageOf = ({ items, next }: Pick<Page<Entity>, 'items' | 'next'>): ListPage
   next,
 })
 
-/** The pages of a list, kept while somebody looks at one entity, so that the list is there when they come back. */
+/** The pages of a list. They are kept while the console shows one entity, so that the way back is immediate. */
 export const listQuery = (query: ListQuery) => ({
   ...pagedQuery(['entities', query.owner, 'list', query], ({ after, signal }) => {
     const size = query.text !== '' ? searchPageSize : after === undefined ? firstPageSize : pageSize

@@ -9,7 +9,7 @@ import { messages } from './messages.ts'
 import styles from './operations.module.css'
 import { metricsQuery } from './queries.ts'
 
-/** The page for the operator: the state of the service, its load while the page is open, and what the doctor says. */
+/** The page for the operator: the state of the service, its load while the page is open, and the doctor's findings. */
 export function OperationsPage() {
   const texts = useMessages(messages)
   const { latest, points, error, retry } = useMetricHistory()
@@ -134,7 +134,7 @@ function LoadPlots({ points }: { points: Point[] }) {
 const pollMs = 5_000
 const maxPoints = 120
 
-/** What the plots show of one reading. A rate is that of the time since the reading before. */
+/** The values of one reading for the plots. A rate is the average since the reading before. */
 type Point = {
   /** A Unix time in seconds. */
   at: number

@@ -18,7 +18,7 @@ type AnswerFormProps = { person: Person; purpose: Purpose; onShow(person: Person
 
 type Method = NonNullable<ConsentAssignment['method']>
 
-/** The methods that somebody who records an answer by hand can vouch for. */
+/** The methods of an answer that a person records by hand. */
 const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'gpc', 'other']
 const noText = 'none'
 /** The answer in the body of the write. */
@@ -49,8 +49,8 @@ export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: P
 const maxRepeats = 3
 
 /**
- * Records an answer of a person who was read as `base`. A change of other values since then does not concern the answer. Another
- * answer does: then nothing is recorded, and the person of now is returned.
+ * Records an answer of a person who was read as `base`. Other values may have changed since then. If another answer
+ * has, nothing is recorded, and the current person is returned.
  */
 async function recordAnswer(base: Person, draft: AnswerDraft, purpose: Purpose) {
   const body = { consents: [assignmentOf(draft, purpose)] }
@@ -155,7 +155,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
   )
 }
 
-/** The newest texts of a purpose, newest first. Nobody answers to older ones by hand. */
+/** The newest texts of a purpose, newest first. An answer by hand is not to an older one. */
 function useTextVersions(count: number, consentTypeId: number | undefined) {
   const texts = useMessages(consentMessages)
   const mayRead = useScope('schema:read')

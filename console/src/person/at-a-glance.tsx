@@ -24,7 +24,7 @@ import { decisionQuery, explain } from './decision.ts'
 import { glanceMessages } from './glance-messages.ts'
 import styles from './person.module.css'
 
-/** What somebody on the telephone asks about a person: how to reach her, whether she may be written to, and what she did lately. */
+/** The facts for a telephone call: how to reach the person, whether she may be written to, and what she did lately. */
 export function AtAGlance({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
   const sums = useSums(person.id)
@@ -130,10 +130,10 @@ function Decisions({ channel, decided }: DecisionsProps) {
   )
 }
 
-/** What sums up the records of a stack for a person. `names` has the attributes that the measures are of. */
+/** The summary of the records of a stack for a person. `names` has the attributes of the measures. */
 type Sum = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
 
-/** The sums of the stacks whose definition says what sums up their records, as far as the session may read what it names. */
+/** The summaries of the stacks that define one, as far as the session may read the attributes that they name. */
 function useSums(id: string): Sum[] {
   const { definitions } = useDefinitions()
   const mayRead = useScope('records:read')

@@ -87,7 +87,7 @@ const pageSize = 20
 export function AnswerList({ person, purpose, at }: AnswerListProps) {
   const texts = useMessages(consentMessages)
   const { consent_type_id, channel } = purpose
-  // With a past moment, the history is that of now, and answers of later are left out.
+  // With a past moment, the page reads the current history and leaves out later answers.
   const queryKey = ['consents', 'history', person.id, consent_type_id, channel, at ?? person.version]
   const query = useInfiniteQuery(
     pagedQuery(queryKey, after =>

@@ -74,7 +74,7 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   )
 }
 
-/** The purposes and channels for which somebody with the address of the person refused. Those of the past are not known. */
+/** The purposes and channels for which another person with the same address refused. Past refusals are not known. */
 function useAddressRefusals({ id, version }: Person, at: string | undefined): ReadonlySet<string> {
   const mayRead = useScope('consents:read')
   const { data } = useQuery({

@@ -14,7 +14,7 @@ type DossierDialogProps = { id: string; person: Person | undefined; onClose: () 
 
 type PageLanguage = NonNullable<DossierPageOptions['language']>
 
-/** What a browser takes each kind of file for. */
+/** The media type of each kind of file. */
 const mediaTypes = { html: 'text/html', ndjson: 'application/x-ndjson' } as const
 type Format = keyof typeof mediaTypes
 

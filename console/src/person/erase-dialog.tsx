@@ -18,7 +18,7 @@ import { rightsMessages } from './rights-messages.ts'
 
 export type Reason = { reason: string; records: 'keep' | 'linked'; override_hold?: boolean }
 
-/** Erases a person: shows what goes, asks for the identifier, and gives the certificate. */
+/** Erases a person: shows the data to erase, asks for the identifier, and gives the certificate. */
 export function EraseDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
   const navigate = useNavigate()
@@ -147,7 +147,8 @@ function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: 
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
   const names: Record<string, string> = texts.tables
-  // What concerns the person most comes first, tables without a name last.
+  // The tables have the order of their names, which begins with the most personal data. Tables without a name come
+  // last.
   const tables = [...new Set([...Object.keys(names), ...Object.keys(removed)])]
   return (
     <>

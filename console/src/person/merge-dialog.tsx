@@ -29,7 +29,7 @@ import { MergeNotice } from './merge-notice.tsx'
 import styles from './person.module.css'
 import { rightsMessages } from './rights-messages.ts'
 
-/** What a choice of people shows. */
+/** The members of a person that a choice of people shows. */
 type Named = { id: string; external_id: string | null; first_name?: unknown; last_name?: unknown }
 
 type MergeDialogProps = {
@@ -160,7 +160,7 @@ type Pair = { survivor: Person; other: Person }
 
 type ComparisonProps = {
   pair: { survivor: Named; other: Named }
-  /** Chooses somebody else, if the other one was chosen here. */
+  /** Returns to the choice of the other person. Undefined if the other one was given. */
   onBack: (() => void) | undefined
   onMerged(result: Merged<AnySchema>, pair: Pair): void
 }

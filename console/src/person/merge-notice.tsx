@@ -15,7 +15,7 @@ import { rightsMessages } from './rights-messages.ts'
 
 type Kept = Unmerged<AnySchema>['changes']['kept']
 
-/** What the person keeps of the one who was merged into it, by reason. */
+/** The values that the person keeps of the one who was merged into it, by reason. */
 function KeptValues({ kept }: { kept: Kept }) {
   const texts = useMessages(rightsMessages)
   const { fields } = useMessages(entityMessages)
@@ -40,7 +40,7 @@ type MergeNoticeProps = {
   onShow(person: Person): void
 }
 
-/** Says that somebody was merged into the person, and offers to undo it. */
+/** Says that another person was merged into this one, and offers to undo it. */
 export function MergeNotice({ survivorId, from, title, children, onShow }: MergeNoticeProps) {
   const texts = useMessages(rightsMessages)
   const mayWrite = useScope('people:write') && isWhole('people')

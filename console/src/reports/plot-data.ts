@@ -3,12 +3,12 @@ import { dateOf } from '../app/dates.ts'
 
 export type TimeUnit = Exclude<NonNullable<AggregateBody['group_by']>[number], string>['by']
 
-/** What is plotted: the groups of a result, the span of time of each field that groups, and whether nothing counts as 0. */
+/** The groups to plot, the span of time of each grouping field, and whether a missing value counts as 0. */
 export type Plotted = Pick<Aggregate, 'groups'> & { spans: readonly (TimeUnit | undefined)[]; isAdded: boolean }
 
 /** The bars of a plot, one for each group. */
 export type Bars = { kind: 'bars'; bars: { by: unknown[]; value: number }[]; hidden: number }
-/** Values over time, at positions that are counted in spans from the first. One span that nothing is in has no value. */
+/** Values over time, one for each span from the first to the last. A span without a group has 0 or null. */
 export type Course = {
   kind: 'course'
   /** The first and the last day of the spans. */
@@ -19,7 +19,7 @@ export type Course = {
 
 const [maxBars, maxSeries] = [30, 5]
 
-/** What the plot of a result shows. Undefined if there is nothing to plot. */
+/** The bars or the lines of a result. Undefined if there is nothing to plot. */
 export function plotOf({ groups, spans, isAdded }: Plotted): Bars | Course | undefined {
   const rows = groups.flatMap(({ by, measures: [value] }) => (typeof value === 'number' ? [{ by, value }] : []))
   if (spans.length === 0 || rows.length === 0) return undefined

@@ -6,7 +6,7 @@ import type { TimeUnit } from './plot-data.ts'
 import type { Group, Report, TargetLabels } from './report.ts'
 import type { MeasureOperation } from './search.ts'
 
-/** Their results have more digits than somebody reads. */
+/** Their results have more digits than a person reads. */
 const averages: readonly MeasureOperation[] = ['avg', 'median', 'percentile']
 
 export type ReportTexts = ReturnType<typeof useReportTexts>

@@ -10,7 +10,7 @@ import type { MeasureOperation, Order, ReportSearch } from './search.ts'
 
 export type Group = { field: FilterField; by: TimeUnit | undefined }
 
-/** What is asked of the service, with its default for all that the address leaves out. */
+/** The settings of a report, with the defaults for those that the address leaves out. */
 export type Report = {
   owner: string
   groups: Group[]
@@ -76,7 +76,7 @@ export function isMeasured(operation: MeasureOperation, field: ReportField): boo
 /** A field that is gone since the address was made. The service says so. */
 const unknownField = (name: string): FilterField => ({ name, label: name.replace(attributePrefix, ''), type: 'json' })
 
-/** The report that an address stands for. */
+/** The report of an address. */
 export function reportOf(search: ReportSearch, fields: readonly FilterField[]): Report {
   const { owner = 'people', measure = 'count', of, p = 95, filter } = search
   const fieldOf = (name: string) => fields.find(each => each.name === name) ?? unknownField(name)

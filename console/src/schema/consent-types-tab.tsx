@@ -55,7 +55,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
   )
 }
 
-/** The state of somebody who has not answered. */
+/** The state of a person who has not answered. */
 export const unansweredOf = (type: Pick<ConsentType, 'mandatory' | 'default_state'>) =>
   type.mandatory ? 'mandatory' : type.default_state ? 'granted' : 'refused'
 

@@ -12,18 +12,18 @@ type DefinitionPageProps = {
   /** The link to the list of the definition. */
   list: ReactNode
   facts: readonly (readonly [name: string, value: ReactNode])[]
-  /** More about what it is, below its facts. */
+  /** Shown below the facts. */
   details?: ReactNode
   /** The title of the form that changes it. */
   edit: string
   form: (close: () => void) => ReactNode
   setState: (state: Attribute['state']) => Promise<unknown>
-  /** What archiving it, or using it again, means. */
+  /** The text about what it means to archive the definition, or to use it again. */
   stateHelp?: string
   children: ReactNode
 }
 
-/** The page of a definition: what it is, with its form and what archives it, and its further sections. */
+/** The page of a definition: its facts, its form, the button that archives it, and its further sections. */
 export function DefinitionPage({ definition, list, facts, edit, form, ...props }: DefinitionPageProps) {
   const { details, setState, stateHelp, children } = props
   const texts = useMessages(messages)

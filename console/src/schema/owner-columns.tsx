@@ -13,12 +13,12 @@ const route = getRouteApi('/shell/schema')
 type OwnerColumnsProps = {
   definitions: Definitions
   tab: SchemaTab
-  /** What stands below the links. */
+  /** Shown below the links. */
   action?: ReactNode
   children: (owner: string) => ReactNode
 }
 
-/** A tab with links to people and to each stack, beside what it shows of the one that is chosen. */
+/** A tab with links to people and to each stack, beside the content of the chosen one. */
 export function OwnerColumns({ definitions, tab, action, children }: OwnerColumnsProps) {
   const texts = useMessages(messages)
   const { owner: asked = 'people' } = route.useSearch()

@@ -8,10 +8,10 @@ import { Form } from '../ui/form.tsx'
 import { messages } from './messages.ts'
 
 type PreviewedFormProps<Body, Preview> = {
-  /** What both requests send. */
+  /** The body of both requests. */
   body: Body
   preview: (body: Body) => Promise<Preview>
-  /** Shows what a preview found. */
+  /** Shows the result of a preview. */
   result: (preview: Preview) => ReactNode
   save: (body: Body, idempotencyKey: string) => Promise<unknown>
   onSaved: () => void

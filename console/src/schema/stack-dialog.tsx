@@ -28,7 +28,7 @@ function writeStack(stack: Stack | undefined, draft: StackDraft, idempotencyKey:
     : client.schema.stacks.create({ key: draft.key.trim(), kind, ...body }, { idempotencyKey })
 }
 
-/** Creates a stack, or changes what holds for its records. Key and kind never change, and no stack is deleted. */
+/** Creates a stack, or changes its settings. Key and kind never change, and no stack is deleted. */
 export function StackDialog({ stack, onClose }: { stack?: Stack; onClose: () => void }) {
   const texts = useMessages(messages)
   const { draft, change, field } = useDraft<StackDraft>({
@@ -89,7 +89,7 @@ export function StackDialog({ stack, onClose }: { stack?: Stack; onClose: () => 
   )
 }
 
-/** What a stack says of the people that its records are about. */
+/** The members of a stack about the people of its records. */
 type AboutPeople = Pick<Stack, 'summary' | 'erased_with'>
 type Measure = NonNullable<Stack['summary']>['measures'][number]
 
@@ -101,7 +101,7 @@ type AboutPeopleFieldsProps = {
   onChange(change: Partial<AboutPeople>): void
 }
 
-/** With whom records are erased, and what the page of a person shows of them. A stack without a relationship to people has neither. */
+/** The fields about people: the relationship by which records are erased, and their summary on the page of a person. */
 function AboutPeopleFields({ attributes, value: { summary, erased_with }, onChange }: AboutPeopleFieldsProps) {
   const texts = useMessages(messages)
   const { measures: ops } = useMessages(reportMessages)

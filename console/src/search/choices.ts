@@ -18,7 +18,7 @@ export type ChoiceGroup = { key: string; title: string; choices: SearchChoice[] 
 
 const [pauseMs, maxHits, maxOfGroup] = [100, 10, 6]
 
-/** What the typed text finds, in groups. Without a text, who was looked at last, and what can be begun. */
+/** The results for the typed text, in groups. Without a text, the entities that were shown last, and the actions. */
 export function useChoices(typed: string) {
   const texts = useMessages(messages)
   const text = typed.trim()

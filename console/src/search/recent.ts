@@ -28,12 +28,12 @@ export function noteVisit(viewer: Viewer, visited: Visited): void {
   localStorage.setItem(storageKey(viewer), JSON.stringify([visited, ...others].slice(0, maxVisited)))
 }
 
-/** Forgets who was looked at in this browser, whoever did. */
+/** Forgets the entities that were shown in this browser, in all sessions. */
 export function forgetVisits(): void {
   for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key)
 }
 
-/** The people and records that were looked at last, as far as the session may still read them. */
+/** The people and records that were shown last, as far as the session may still read them. */
 export const visitedQuery = (viewer: Viewer) =>
   queryOptions({
     queryKey: ['entities', 'visited', storageKey(viewer)],

@@ -5,7 +5,7 @@ import type { Format } from '../../../transfer/file.ts'
 import { client } from '../app/client.ts'
 import { Run, type RunState, startedRun } from './run.ts'
 
-/** What a person chooses before an export. */
+/** The choices before an export. */
 export type ExportSetup = {
   /** People, or the key of a stack. */
   owner: string
@@ -92,7 +92,7 @@ export class ExportRun extends Run<ExportRunState> {
     const { owner, segment, list } = this.#setup
     if (list) return readAll(list, signal)
     if (segment === null) return client.entities(owner).export({ after, signal }) as never
-    // The export of the API has everybody. The pages of a segment are read in the same order.
+    // The export of the API has all people. The pages of a segment are read in the same order.
     return client.segments.people(segment, { after, size: pageSize, order: 'asc', signal }) as never
   }
 }

@@ -58,12 +58,12 @@ export const defaultReadOptions: Omit<ReadOptions, 'format'> = {
   nullWords: '',
 }
 
-/** The field of each column: a name of `targetsOf`, '' if the column is ignored, null while nobody has chosen. */
+/** The field of each column: a name of `targetsOf`, '' if the column is ignored, null while it is not chosen. */
 export type Mapping = (string | null)[]
 
 /**
- * The beginning of a CSV file: the names of its columns, and its first records with their lines. `sample` are the cells of more of them, which
- * tell how the file is written.
+ * The beginning of a CSV file: the names of its columns, and its first records with their lines. `sample` has the cells
+ * of more records, which show the notation of the file.
  */
 export type CsvStart = {
   names: string[]
@@ -92,7 +92,7 @@ const settingsOf = ({ delimiter, dateOrder, offset, empty, decimal, ...words }: 
     null_words: words.nullWords.split(','),
   })
 
-/** How the records of a file are read: `options` have what its cells tell, so that preview, check and import read it in the same way. */
+/** The way to read the records. `options` include the detected notation, so that preview, check and import agree. */
 export type Reading = {
   columns: FileColumns
   delimiter: string
@@ -107,7 +107,7 @@ type FixedCells = {
   replacements?: Replacements
 }
 
-/** The reading of a file by a mapping in which everybody has chosen. */
+/** The reading of a file by a mapping. A column without a choice is ignored. */
 export function readingOf(
   { names, delimiter, sample }: CsvStart,
   options: ReadOptions,
@@ -245,7 +245,7 @@ export function repeatedFields(mapping: Mapping, targets: Targets): Set<string> 
   return new Set(names.filter((name, index) => names.indexOf(name) !== index))
 }
 
-/** What an import would send for a record, by the index of the column, and what is wrong with it. */
+/** The values that an import would send for a record, by the index of the column, with their errors. */
 export type PreviewRow = {
   line: number
   cells: { text: string; value: unknown; error: string | undefined }[]

@@ -25,7 +25,7 @@ export function ImportPage() {
   const run = useCurrentRun()
   const definitions = useQuery(schemaQuery)
   const [setup, setSetup] = useState<ImportSetup | null>(null)
-  // The columns that somebody assigned are part of the page, and the page does not remember the file.
+  // The chosen columns are part of the page, and the page does not remember the file.
   useUnsaved(() => run === null && setup !== null && setup.mapping.length > 0)
   const chooseFile = async (file: File, owner: string) => {
     showRun(null)

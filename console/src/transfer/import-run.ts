@@ -21,7 +21,7 @@ import {
 import { type RefusedLine, refusedFileText, splitRefused } from './refused-lines.ts'
 import { Run, type RunState, startedRun } from './run.ts'
 
-/** What a person chooses before an import. */
+/** The choices before an import. */
 export type ImportSetup = {
   file: File
   /** People, or the key of a stack. */
@@ -66,7 +66,7 @@ export type ImportRunState = RunState &
     furtherRefused: number
   }
 
-/** An import of a file. A request that fails is sent again until it succeeds or somebody cancels. */
+/** An import of a file. A request that fails is sent again until it succeeds or the import is cancelled. */
 export class ImportRun extends Run<ImportRunState> {
   readonly plan: ImportPlan
   readonly #replacements: NonNullable<ImportPlan['replacements']>
@@ -124,7 +124,7 @@ export class ImportRun extends Run<ImportRunState> {
     return { items: itemsOf(pieces, owner, this.#reading), readBytes }
   }
 
-  /** Sends the refused lines that the page shows again, with the changes that somebody made. */
+  /** Sends the refused lines that the page shows again, with the changes that were made to them. */
   async resend(): Promise<void> {
     const lines = this.getState().refusedLines
     this.#countRefused(-lines.length, [])
@@ -139,7 +139,7 @@ export class ImportRun extends Run<ImportRunState> {
         done += count
       })
     })
-    // Lines that were not sent, because somebody cancelled or the service refused, stay refused.
+    // Lines that were not sent, because the import was cancelled or refused, stay refused.
     const left = [...this.getState().refusedLines, ...lines.slice(done)]
     this.#countRefused(
       lines.length - done,

@@ -9,7 +9,7 @@ import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
-/** A longer text is clipped on the page. What is imported is the whole. */
+/** A longer text is clipped on the page. The import has the whole text. */
 const maxShownCharacters = 200
 const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text)
 

@@ -128,7 +128,7 @@ function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; 
 /** A cell that several lines were refused for: the index of its column, and one of the refusals. */
 type RepeatedFault = { column: number; cell: string; count: number; message: string }
 
-/** The faults that occur most often come first, and so many are shown. */
+/** The most faults that are shown, the most frequent ones first. */
 const maxFaults = 5
 
 /** Finds the cells that at least two lines were refused for. `fields` are those of the columns. */

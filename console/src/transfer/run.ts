@@ -44,7 +44,7 @@ export class Run<State extends RunState> {
     this.#decide?.(decision)
   }
 
-  /** Ends the work. What was sent stays stored. */
+  /** Ends the work. The lines that were sent stay stored. */
   cancel(): void {
     this.#abort.abort()
     this.#decide?.('repeat')

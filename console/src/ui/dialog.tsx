@@ -84,7 +84,7 @@ type ConfirmDialogProps = {
   /** Whether something is to be confirmed first. */
   isDisabled?: boolean
   onClose(): void
-  /** What the action means. */
+  /** The explanation of the action. */
   children: ReactNode
 }
 

@@ -137,7 +137,7 @@ export function FieldGroup({ legend, help, name, look, isDisabled, children, ...
   )
 }
 
-/** What a field of a value needs. */
+/** The properties that a field of a value needs. */
 export type FieldProps<Value> = { name: string; onChange(value: Value): void } & ([Value] extends [boolean]
   ? { isSelected: Value }
   : { value: Value })

@@ -5,7 +5,7 @@ type FileDropProps = {
   /** The endings of the files that can be chosen, separated by commas. */
   accept?: string
   onChoose(file: File): void
-  /** What can be dropped. */
+  /** The text that names the files to drop. */
   children: ReactNode
 }
 

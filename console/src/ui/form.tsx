@@ -31,7 +31,7 @@ export type FormProps = {
   /** Whether leaving the page loses what was typed. A dialog asks by itself. */
   isUnsaved?: boolean
   onCancel?: (() => void) | undefined
-  /** What stands in place of the button that cancels. */
+  /** Shown in place of the button that cancels. */
   back?: ReactNode
   /** Further buttons, after the one that sends. */
   actions?: ReactNode

@@ -4,12 +4,12 @@ import { Loading, Page, Problem } from './page.tsx'
 
 type LoadedProps<Data> = {
   query: UseQueryResult<Data>
-  /** The element that stands in place of an empty list. */
+  /** Shown in place of an empty list. */
   none?: ReactNode
   children: (data: Data) => ReactNode
 }
 
-/** What a query has read, with what is shown while it is read and after an error. */
+/** The data of a query, or the element for its loading or its error. */
 export function Loaded<Data>({ query: { data, error, isPending, refetch }, none, children }: LoadedProps<Data>) {
   const isEmpty = none !== undefined && Array.isArray(data) && data.length === 0
   return (

@@ -78,7 +78,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
   )
 }
 
-/** What an empty list says: what would be here, and how to begin. */
+/** The text in place of an empty list: what would be here, and how to begin. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={styles.empty}>
@@ -139,7 +139,7 @@ export function Notice({ kind = 'info', title, children }: NoticeProps) {
   )
 }
 
-/** What went wrong, what it means for the person's input, and what to do. */
+/** An error: what went wrong, what it means for the input, and what to do. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const texts = useMessages(messages)
   const service = useServiceTexts()
@@ -162,7 +162,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   )
 }
 
-/** What the service says of places of a request, in the language of the page if it is known. */
+/** The messages of the service about places of a request, in the language of the page if they are translated. */
 export function Details({ details }: { details: readonly Detail[] }) {
   const { said } = useServiceTexts()
   return (
@@ -206,7 +206,7 @@ function explain(error: unknown, texts: (typeof messages)['en'], service: Servic
     return { title: texts.overloaded, advice: `${texts.overloadedAdvice} ${known ?? message}` }
   if (status === 403) return { title: texts.forbidden, advice: `${texts.forbiddenAdvice} ${known ?? message}` }
   if (known !== undefined) return { title: known }
-  // A sentence that only the service says stands below what its code means.
+  // A sentence without a translation is shown below the meaning of its code.
   const code = error instanceof KithError || error instanceof SessionError ? error.code : undefined
   const meaning = service.meaningOf(code)
   return meaning === undefined ? { title: message } : { title: meaning, advice: message }

@@ -5,14 +5,14 @@ import { Loading, Problem } from './page.tsx'
 
 type PagedListProps<Item> = {
   query: UseInfiniteQueryResult<InfiniteData<{ items: readonly Item[] }>>
-  /** What the page shows instead of a list that is empty to its end. */
+  /** Shown in place of a list that is empty to its end. */
   none: ReactNode
   /** The label of the button for the next page. */
   more: string
   children: (items: Item[]) => ReactNode
 }
 
-/** A list that is read page by page, with what is shown while it is read, after an error, and without items. */
+/** A list that is read page by page, or the element for its loading, its error or its lack of items. */
 export function PagedList<Item>({ query, none, more, children }: PagedListProps<Item>) {
   const items = query.data?.pages.flatMap(page => page.items) ?? []
   return (
@@ -28,7 +28,7 @@ export function PagedList<Item>({ query, none, more, children }: PagedListProps<
 
 type MoreButtonProps = {
   query: { hasNextPage: boolean; isFetchingNextPage: boolean; fetchNextPage(): unknown }
-  /** What the list shows, for screen readers. */
+  /** The name of the list, for screen readers. */
   name?: string
   children: string
 }

@@ -12,7 +12,7 @@ export type Series = {
 }
 
 type PlotProps = {
-  /** What the plot shows, with its unit, for screen readers and as its caption. */
+  /** The name of the plotted value with its unit, for screen readers and as the caption. */
   label: string
   /** Unix times in seconds, ascending. */
   times: number[]

@@ -39,7 +39,7 @@ export type RowChoice<Row> = {
 export type Sort = { field: string; direction: 'asc' | 'desc' }
 
 type VirtualTableProps<Row> = {
-  /** What the table lists, for screen readers. */
+  /** The name of the table, for screen readers. */
   label: string
   columns: readonly Column<Row>[]
   rows: readonly Row[]
@@ -51,7 +51,7 @@ type VirtualTableProps<Row> = {
   total?: number | undefined
   sort?: Sort | undefined
   onSort?: (sort: Sort) => void
-  /** The widths in pixels of columns that somebody gave one, by their keys, and what happens when a border is dragged. */
+  /** The chosen widths of columns in pixels, by their keys, and the handler of a border that is dragged. */
   widths?: Readonly<Record<string, number>> | undefined
   onResize?: ((key: string, width: number | undefined) => void) | undefined
   /** With it, rows can be chosen. */
@@ -105,7 +105,7 @@ export function VirtualTable<Row>({
     if (activeIndex === undefined) return
     const element = scroller.current!
     const top = activeIndex * rowHeight
-    // The header covers the first row of what is in sight.
+    // The header covers the first row in sight.
     const least = top + lineHeight + rowHeight - element.clientHeight
     if (element.scrollTop > top || element.scrollTop < least) element.scrollTop = element.scrollTop > top ? top : least
     // The row is there after the next frame, if it was out of sight.

@@ -73,7 +73,7 @@ type WebhookFormProps = {
   onClose: () => void
 }
 
-/** A dialog that makes a webhook, or changes one. What was filled in stays if the service refuses it. */
+/** A dialog that makes a webhook, or changes one. The form keeps its values if the service refuses them. */
 export function WebhookForm({ title, webhook, action, write, onClose }: WebhookFormProps) {
   const texts = useMessages(messages)
   const { draft: form, change, field } = useDraft(() => formOf(webhook))

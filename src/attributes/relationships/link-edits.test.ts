@@ -144,7 +144,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     for (let first = 0; first < 1_000; first += 100)
       await patch({ $add: names(1_000).slice(first, first + 100), $remove: ['bo', 'cy', 'di'] })
     expect(await friends()).toHaveLength(1_000)
-    const message = expect.stringMatching(/^must have at most 1000 elements/)
+    const message = expect.stringMatching(/^must have at most 1000 links/)
     expect(detailsOf(await patch({ $add: ['one more'] }))).toMatchObject([
       400,
       'invalid_parameter',
@@ -322,7 +322,7 @@ describe('{"$add", "$remove"} in PATCH', () => {
     const undeclared = await write({ freinds: edit })
     expect(detailsOf(undeclared)).toMatchObject([400, 'invalid_parameter', [{ path: '/attribute_values/freinds' }]])
     expect(undeclared.body.details?.[0]?.message).toContain('Declare one')
-    // Any other value of an undeclared key is plain data.
+    // Any other value of an undeclared key is ordinary data.
     expect((await write({ freinds: { ...edit, n: 1 } })).status).toBe(200)
     for (const [method, path] of [
       ['PUT', '/v1/people/ada'],

@@ -77,6 +77,14 @@ describe('a relationship value', () => {
     expect(faultPath(value, 'many')).toEqual(path)
   })
 
+  it('is refused for more links than it may have, and not for duplicates', () => {
+    const rules = { cardinality: 'many', maxLinks: 2, kind: 'person' } as const
+    expect(normalizeRelationship(['a', 'b', 'a', { external_id: 'b' }], rules)).toMatchObject({
+      references: named('a', 'b'),
+    })
+    expect(normalizeRelationship(['a', 'b', 'a', 'c'], rules)).toMatchObject({ fault: { path: [] } })
+  })
+
   const id = '01a205a8-8eaf-7000-8000-0123456789ab'
   const record_id = '65f0c0ffee65f0c0ffee65f0'
 

@@ -3,12 +3,12 @@ import { withUnseen } from '../../values/invisible-characters.ts'
 import { trim } from '../../values/white-space.ts'
 import type { ValueFault } from '../values.ts'
 
-/** An entity as a relationship value names it. `id` is the internal identifier as its reads show it, in lower case. */
+/** An entity that a relationship value names. `id` is the internal identifier as in its reads, in lower case. */
 export type Reference = { external_id: string } | { id: string }
 
 /**
- * The entities that a relationship value names, in order and without duplicates. Empty means unlink. `paths` has the path of each
- * one's first occurrence in the value: `[]` for a scalar, otherwise its index.
+ * The entities that a relationship value names, in order and without duplicates. An empty list means unlink. `paths`
+ * has the path of the first occurrence of each in the value: `[]` for a scalar, otherwise its index.
  */
 type Normalized = NamedTargets | { fault: ValueFault }
 type NamedTargets = { references: Reference[]; paths: ValueFault['path'][] }
@@ -16,7 +16,7 @@ type NamedTargets = { references: Reference[]; paths: ValueFault['path'][] }
 /** The entities whose links a value adds and removes, as {@link Normalized}. */
 type NormalizedEdit = { added: NamedTargets; removed: NamedTargets } | { fault: ValueFault }
 
-/** How reads and relationship values name the internal identifier of a target. */
+/** The members that name the internal identifier of a target, in reads and relationship values. */
 export const internalKeys = { person: 'id', record: 'record_id' } as const
 export type TargetKind = keyof typeof internalKeys
 
@@ -31,10 +31,10 @@ const shapeMessage = (kind: TargetKind) =>
   `must be an external identifier: a string, an integer, {"external_id": …}, an internal identifier: {"${internalKeys[kind]}": …}, or null to unlink`
 
 /**
- * Normalizes the value of a relationship attribute. `null`, `""` and `[]` unlink. A string is trimmed, an integer becomes its
- * decimal string, and `{"external_id": …}` counts as the scalar inside. `{"id": …}`, for a record `{"record_id": …}`, is the internal
- * identifier of an entity. Duplicates in an array are removed. Cardinality `one` accepts an array of one element, and `many` accepts a
- * scalar as an array of one. Paths are relative to the value.
+ * Normalizes the value of a relationship attribute. `null`, `""` and `[]` unlink. A string is trimmed, an integer
+ * becomes its decimal string, and `{"external_id": …}` counts as the scalar inside. `{"id": …}`, for a record
+ * `{"record_id": …}`, is the internal identifier of an entity. Duplicates in an array are removed. Cardinality `one`
+ * accepts an array of one element, and `many` accepts a scalar as an array of one. Paths are relative to the value.
  */
 export function normalizeRelationship(value: unknown, rules: Rules): Normalized {
   if (Array.isArray(value)) return normalizeList(value, rules)
@@ -46,20 +46,19 @@ export function normalizeRelationship(value: unknown, rules: Rules): Normalized 
 function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules): Normalized {
   if (cardinality === 'one' && values.length > 1)
     return { fault: { path: [], message: 'must be a single external identifier: the attribute links to one entity' } }
-  if (values.length > maxLinks) return { fault: { path: [], message: tooManyMessage(maxLinks) } }
   const seen = new Set<string>()
   const [references, paths]: [Reference[], number[][]] = [[], []]
   for (const [index, value] of values.entries()) {
     const scalar = normalizeScalar(value, kind)
     if ('message' in scalar) return { fault: { path: [index], message: scalar.message } }
     const { reference } = scalar
-    // Within a list, an empty element is a fault, because dropping it silently would hide a mistake.
+    // An empty element of a list is a fault, because dropping it silently would hide a mistake.
     if (reference === null) return { fault: { path: [index], message: 'must name an entity: leave the element out' } }
-    // External identifiers have no line feed.
+    // External identifiers have no line feed, so no two keys collide.
     const key = 'id' in reference ? `\n${reference.id}` : reference.external_id
     if (seen.has(key)) continue
     seen.add(key)
-    references.push(reference)
+    if (references.push(reference) > maxLinks) return { fault: { path: [], message: tooManyMessage(maxLinks) } }
     paths.push([index])
   }
   return { references, paths }
@@ -68,7 +67,7 @@ function normalizeList(values: unknown[], { cardinality, maxLinks, kind }: Rules
 const notManyMessage =
   'changes single links of a relationship of cardinality many, and this attribute links to one entity. Send its external identifier, or null to unlink'
 
-/** Normalizes a change of single links, list by list as {@link normalizeRelationship} does. */
+/** Normalizes an edit of single links. Each list is normalized as in {@link normalizeRelationship}. */
 export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unknown }, rules: Rules): NormalizedEdit {
   if (rules.cardinality === 'one') return { fault: { path: [], message: notManyMessage } }
   const lists: NamedTargets[] = []
@@ -84,7 +83,7 @@ export function normalizeEdit({ $add, $remove }: { $add?: unknown; $remove?: unk
 }
 
 export const tooManyMessage = (maxLinks: number) =>
-  `must have at most ${maxLinks} elements. Model the relationship from the other side: declare an attribute on the targets, ` +
+  `must have at most ${maxLinks} links. Model the relationship from the other side: declare an attribute on the targets, ` +
   'and link each of them to this entity'
 
 function normalizeScalar(value: unknown, kind: TargetKind): Scalar {
@@ -95,7 +94,7 @@ function normalizeScalar(value: unknown, kind: TargetKind): Scalar {
   return (key === 'external_id' && named(inner)) || { message: shapeMessage(kind) }
 }
 
-/** The entity with an external identifier. Undefined if the value has another type. */
+/** The entity with this external identifier. Undefined if the value has another type. */
 function named(value: unknown): Scalar | undefined {
   if (value === null) return { reference: null }
   const text = typeof value === 'string' ? trim(value) : Number.isInteger(value) ? String(value) : undefined

@@ -166,7 +166,7 @@ describe('a refused request', () => {
     await post({})
     const { status, body } = await patch({ friends: names('n', 1_001) })
     expect([status, body.details!.map(({ path }) => path)]).toEqual([400, ['/attribute_values/friends']])
-    expect(body.details![0]!.message).toMatch(/at most 1000 elements\. Model the relationship from the other side/)
+    expect(body.details![0]!.message).toMatch(/at most 1000 links\. Model the relationship from the other side/)
   })
 
   it('is not caused by 100 new targets, nor by 1,000 links that already exist', async () => {

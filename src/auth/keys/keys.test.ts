@@ -82,7 +82,7 @@ describe('rotation', () => {
     for (const ttlSeconds of [60, 3_600, 86_400, 99 * 366 * 86_400])
       for (const [index, db] of servers.entries()) {
         const kid = await rotateKeys(db)
-        // Another server signs the token, so each server also gets tokens of keys that it has not loaded yet.
+        // Another server signs the token, so each server also receives tokens with keys that it has not loaded yet.
         const token = await issueToken(servers[(index + 1) % 4]!, { ...request, ttlSeconds })
         expect(kidOf(token)).toBe(kid)
         tokens.push(token)

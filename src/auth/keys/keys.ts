@@ -17,7 +17,7 @@ import {
 } from '../sql.ts'
 import { readVerifyingKey, type VerifyingKey } from './jwk.ts'
 
-/** The service's own valid keys. A token that any of them signed is accepted. */
+/** The service's own valid keys. A token signed with any of them is accepted. */
 export type Keys = Readonly<{
   verifying: ReadonlyMap<string, VerifyingKey>
   /** The response of /.well-known/jwks.json. */
@@ -53,8 +53,8 @@ export async function loadOrCreateKeys(db: Database): Promise<Keys> {
 }
 
 /**
- * Loads the valid keys. Keys that are in `known` keep their object, because a cached token is compared with its key by
- * identity. Throws an Error if a stored key is unusable.
+ * Loads the valid keys. Keys in `known` keep their object, because a cached token compares its key by identity. Throws
+ * an Error if a stored key is unusable.
  */
 export async function loadKeys(db: Database, known: Keys['verifying'] = new Map()): Promise<Keys> {
   const rows = await db.query<PublicRow>(readVerifyingKeysSql, [])
@@ -74,13 +74,13 @@ export async function loadKeys(db: Database, known: Keys['verifying'] = new Map(
 /** `private_jwk` is wrapped, see {@link signingKeyRow}. */
 type SigningRow = { kid: string; algorithm: string; private_jwk: unknown; suffices: boolean }
 
-/** How long a key is kept after its last token expires, because clocks differ. */
+/** The time for which a key is kept after its last token expires, because clocks differ. */
 const clockSlackSeconds = 3_600
 /** A key is kept a day longer than necessary, so that its row is updated once a day and not for every token. */
 const extensionSeconds = 86_400
 
 /**
- * Reads the signing key and stores that it must verify tokens until `expiresAt` (Unix time in seconds). No rotation
+ * Reads the signing key and records that it must verify tokens until `expiresAt` (Unix time in seconds). No rotation
  * removes it before that time.
  */
 export async function takeSigningKey(db: Database, expiresAt: number, signal?: Signal): Promise<SigningKey> {

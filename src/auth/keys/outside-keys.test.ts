@@ -226,7 +226,7 @@ describe('the keys of the outside issuer', () => {
     gate.nowMs += 600_000
     const tokens = ['a', 'b', 'c'].map(jti => presentToken(tokenOf({ jti })))
     for (const caller of await Promise.all(tokens)) expect(caller).toMatchObject(accepted)
-    // The fetch has not ended, neither with keys nor with a problem.
+    // The fetch is still running, without keys or a problem.
     expect([fetches, problems]).toEqual([2, []])
   })
 

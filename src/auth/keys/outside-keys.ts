@@ -15,7 +15,7 @@ const maxAgeOnFailureMs = 3_600_000
 const pauseMs = 30_000
 
 const fetchTimeoutMs = 5_000
-/** A token whose key is known waits this long for a fetch that hangs, and the key is used then. */
+/** A token with a known key waits this long for a hanging fetch. Then the known key is used. */
 const knownKeyPatienceMs = 1_000
 const maxBytes = 262_144
 const maxKeys = 100
@@ -23,13 +23,13 @@ const maxKeys = 100
 type Options = {
   jwksUrl: string
   nowMs: () => number
-  /** Called with a sentence that says why a fetch failed. */
+  /** Called with a sentence that explains why a fetch failed. */
   report: (problem: string) => void
 }
 
 /**
  * Caches the keys of an outside issuer (RFC 7517). Concurrent requests share one fetch. While the issuer is down,
- * jose's own remote key set would fetch for every token, and would refuse tokens whose keys it had before.
+ * jose's own remote key set would fetch for every token, and would refuse tokens with previously fetched keys.
  */
 export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySource {
   let keys: ReadonlyMap<string, VerifyingKey> = new Map()
@@ -47,7 +47,7 @@ export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySourc
     }
   }
 
-  /** Waits for the running fetch or starts one. Does nothing if the last one is too recent. Never rejects. */
+  /** Waits for the running fetch or starts one. Does nothing if the last fetch is too recent. Never rejects. */
   async function run(): Promise<void> {
     if (!running && ageOf(startedAtMs, nowMs()) < pauseMs) return
     running ??= refresh().finally(() => {
@@ -56,7 +56,7 @@ export function createOutsideKeys({ jwksUrl, nowMs, report }: Options): KeySourc
     await running
   }
 
-  /** All requests that wait for one fetch give up at the same moment. */
+  /** All requests that wait for one fetch give up at the same time. */
   const patienceLeftMs = () => Math.max(0, knownKeyPatienceMs - (running ? ageOf(startedAtMs, nowMs()) : 0))
 
   const ageMs = () => ageOf(fetchedAtMs, nowMs())
@@ -90,7 +90,7 @@ function throwKeysUnavailable(): never {
   )
 }
 
-/** Fetches the key set at a URL and returns its usable keys by `kid`. Throws an Error that says why that fails. */
+/** Fetches the key set at a URL and returns its usable keys by `kid`. Throws an Error with the reason if that fails. */
 export async function fetchOutsideKeys(jwksUrl: string): Promise<ReadonlyMap<string, VerifyingKey>> {
   return readKeySet(await fetchBounded(jwksUrl))
 }
@@ -108,14 +108,14 @@ export async function readBounded(response: Response): Promise<Buffer> {
 }
 
 /**
- * Fetches the body of a 200, within limits of time and size. A redirect is refused: keys come only from the configured
- * URL.
+ * Fetches the body of a 200, within limits of time and size. A redirect is refused, because keys may come only from the
+ * configured URL.
  */
 async function fetchBounded(url: string): Promise<Uint8Array> {
   const response = await fetch(url, {
     redirect: 'manual',
     signal: AbortSignal.timeout(fetchTimeoutMs),
-    // The next fetch is minutes away, and the server would have closed an idle connection by then.
+    // The next fetch is minutes away. By then, the server would have closed an idle connection.
     headers: { Accept: 'application/jwk-set+json, application/json', Connection: 'close' },
   })
   if (response.status === 200) return readBounded(response)

@@ -30,7 +30,7 @@ describe('a key that the process has not loaded yet', () => {
     const token = await tokenOfNewKey()
     const answers = await Promise.all(Array.from({ length: 20 }, () => presentToken(token, authenticator)))
     for (const answer of answers) expect(answer).toMatchObject({ subject: 'attacker' })
-    // A request whose signature is verified late may find the organization in the cache.
+    // A request with a late signature check may find the organization in the cache.
     const names = gate.queries.filter(name => name !== findOrganizationSql.name)
     expect(names).toEqual([readVerifyingKeysSql.name])
   })
@@ -47,7 +47,7 @@ describe('a key that the process has not loaded yet', () => {
     )
     expect(await presentToken(token, authenticator)).toMatchObject({ subject: 'attacker' })
     for (const refusal of await Promise.all(more)) expect(refusal).toMatchObject(invalidToken)
-    // The clock stands still, so all requests share the look-ups of one second. One more query reads the organization.
+    // The clock is frozen, so all requests share the look-ups of one second. One more query reads the organization.
     expect(gate.queries.length).toBeLessThanOrEqual(4)
   })
 
@@ -138,7 +138,7 @@ describe('a cached token', () => {
 
 it('the published keys are those of the database, with at most one query a second', async () => {
   const kids = async (to = gate.authenticator) => (await to.jwks()).keys.map(({ kid }) => kid)
-  // A rotation would delete a key that has signed nothing.
+  // A rotation would delete a key without signatures.
   await takeSigningKey(gate.db, Date.now() / 1_000 + 60)
   gate.nowMs += 1_000
   const before = await kids()

@@ -16,8 +16,8 @@ const maxWaiting = 1_000
 
 /**
  * The service's own keys. Another process may rotate them, so an unknown `kid` of the right form is looked up in the
- * database, at most once a second. Requests that arrive in between wait for the next look-up, because the tokens of a
- * new key must not be refused.
+ * database, at most once a second. Requests that arrive in between wait for the next look-up, because tokens of a new
+ * key must not be refused.
  */
 export function createOwnKeys(
   { db, keys: initialKeys, sharedSecret }: { db: Database; keys: Keys; sharedSecret: VerifyingKey | undefined },
@@ -58,7 +58,7 @@ export function createOwnKeys(
 
   /** The public halves of all valid keys. They are at most a second old while the database responds. */
   async function jwks() {
-    // Cached keys are better than an error: clients of this endpoint cache its response for much longer.
+    // Cached keys are better than an error, because clients of this endpoint cache its response for much longer.
     if (ageMs() >= pauseMs) await run().catch(() => {})
     return keys.publicJwks
   }
@@ -67,8 +67,8 @@ export function createOwnKeys(
 }
 
 /**
- * Runs the same work at a limited rate, however many callers request it. Callers share a run. Runs start at least `pauseMs` milliseconds
- * apart, and reject if the work does.
+ * Runs the same work at a limited rate, however many callers request it. Callers share a run. Runs start at least
+ * `pauseMs` milliseconds apart, and reject if the work does.
  */
 function createThrottle(work: () => Promise<void>, nowMs: () => number) {
   let startedAtMs = Number.NEGATIVE_INFINITY
@@ -96,8 +96,8 @@ function createThrottle(work: () => Promise<void>, nowMs: () => number) {
   return {
     run,
     /**
-     * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier may
-     * have read older data.
+     * Waits until `isDone` holds, at most until a run that began after this call has ended. A run that began earlier
+     * may have read older data.
      */
     runUntil: async (isDone: () => boolean): Promise<void> => {
       const startedBefore = startedRuns

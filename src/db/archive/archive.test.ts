@@ -17,7 +17,7 @@ afterEach(() => rm(folder, { recursive: true }))
 
 const daysAgo = (days: number) => new Date(Date.now() - days * dayMs).toISOString()
 
-/** Stores a copy that ended some days ago and needs the log from a segment on. */
+/** Stores a copy that ended some days ago and needs the log from the segment `first` on. */
 const storeBase = (id: string, days: number, first: number, timeline = 1) =>
   writeBase(store, { id, timeline, first, last: first + 1, stopped_at: daysAgo(days), backup_label: '', parts: [] })
 

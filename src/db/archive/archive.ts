@@ -3,9 +3,9 @@ import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import { ArchiveRefusal, type Store } from './store.ts'
 
 // An archive has four kinds of objects:
-// - `archive.json`: which data folder writes it
+// - `archive.json`: the data folder that writes it
 // - `wal/<timeline>/<segment>.zst`: a segment of the write-ahead log
-// - `timelines/<timeline>.json`: up to which moment the log of a timeline is there
+// - `timelines/<timeline>.json`: the time up to which the log of a timeline is archived
 // - `bases/<id>/base.json` and its parts: a copy of the data folder. base.json is written last.
 
 /** The owner of an archive. A restored copy has the same system identifier, another `id` and a higher timeline. */
@@ -15,8 +15,8 @@ export type Owner = { format: 1; system_identifier: string; timeline: number; id
 export type Position = { until: string; segment: number }
 
 /**
- * A copy of the data folder. A restore to `stopped_at` or later can begin with it, and needs the segments from `first` on. The segment
- * `last` has a transaction after `stopped_at`.
+ * A copy of the data folder. A restore to `stopped_at` or later can begin with it, and needs the segments from `first`
+ * on. The segment `last` has a transaction after `stopped_at`.
  */
 export type Base = {
   id: string
@@ -36,7 +36,7 @@ const hex8 = (value: number) => value.toString(16).toUpperCase().padStart(8, '0'
 export const segmentName = (timeline: number, segment: number): string =>
   hex8(timeline) + hex8(Math.floor(segment / segmentsPerLog)) + hex8(segment % segmentsPerLog)
 
-/** The timeline and the number of a segment. Undefined for a name of another file of the log. */
+/** The timeline and the number of a segment. Undefined for the name of another file of the log. */
 export function parseSegmentName(name: string): { timeline: number; segment: number } | undefined {
   if (!/^[\dA-F]{24}$/.test(name)) return undefined
   const [timeline = 0, log = 0, rest = 0] = name.match(/.{8}/g)!.map(part => Number.parseInt(part, 16))
@@ -66,7 +66,10 @@ const writeJson = (store: Store, name: string, value: object) =>
 
 export const readOwner = (store: Store): Promise<Owner | undefined> => readJson<Owner>(store, ownerName)
 
-/** Takes an empty archive, or continues one. Throws {@link ArchiveRefusal} if the archive belongs to other data. */
+/**
+ * Takes over an empty archive, or continues an existing one. Throws {@link ArchiveRefusal} if the archive belongs to
+ * other data.
+ */
 export async function claimArchive(store: Store, mine: Omit<Owner, 'format'>): Promise<void> {
   const owner = await readOwner(store)
   const takesOver = owner !== undefined && owner.id !== mine.id && mine.timeline > owner.timeline
@@ -81,7 +84,7 @@ export async function claimArchive(store: Store, mine: Omit<Owner, 'format'>): P
 
 class DamagedSegment extends Error {}
 
-/** Stores a segment. A segment that is there already must be the same, unless it is damaged. */
+/** Stores a segment. The bytes of a segment that is stored already must be equal, unless they are damaged. */
 export async function writeSegment(store: Store, timeline: number, segment: number, bytes: Buffer): Promise<void> {
   const stored = await readSegment(store, timeline, segment).catch(error => {
     if (!(error instanceof DamagedSegment)) throw error
@@ -96,7 +99,7 @@ export async function writeSegment(store: Store, timeline: number, segment: numb
   await store.write(walName(timeline, segment), await compress(bytes, { params }))
 }
 
-/** The bytes of a segment. Undefined if the archive does not have it. Throws if it is damaged. */
+/** The bytes of a segment. Undefined if the archive does not have it. Throws if they are damaged. */
 export async function readSegment(store: Store, timeline: number, segment: number): Promise<Buffer | undefined> {
   const stored = await store.read(walName(timeline, segment))
   if (!stored) return undefined
@@ -138,17 +141,17 @@ export async function listBases(store: Store): Promise<Base[]> {
   return bases.toSorted((a, b) => Date.parse(a.stopped_at) - Date.parse(b.stopped_at))
 }
 
-/** Removes a copy, also one that is not complete. */
+/** Removes a copy, even if it is incomplete. */
 export async function removeBase(store: Store, id: string): Promise<void> {
-  // Without its description, the rest of a copy is not used.
+  // The description is removed first, because a copy without it is never used.
   await store.remove(`bases/${id}/base.json`)
   for (const name of await store.list(`bases/${id}/`)) await store.remove(name)
 }
 
-/** A copy with the moments that a restore from it can reach. `until` is undefined if a segment that it needs is missing. */
+/** A copy with the range of restores from it. `until` is undefined if a segment that the copy needs is missing. */
 export type Reach = Base & { until: string | undefined }
 
-/** The complete copies, the oldest first, with what they reach. */
+/** The complete copies with the range of restores from each, the oldest first. */
 export async function listReach(store: Store): Promise<Reach[]> {
   const bases = await listBases(store)
   const timelines = new Map<number, { segments: Set<number>; position: Position | undefined }>()
@@ -170,8 +173,9 @@ function hasAll(segments: ReadonlySet<number>, first: number, last: number): boo
 }
 
 /**
- * Removes copies that no moment of the last `days` needs, and the segments that no remaining copy needs. The newest copy from before
- * stays, because the restores to the first of these days begin with it. Unfinished copies other than `current` go after a day.
+ * Removes the copies that no restore to a time of the last `days` needs, and the segments that no remaining copy needs.
+ * The newest copy from before stays, because restores to the first of these days begin with it. Unfinished copies other
+ * than `current` are removed after a day.
  */
 export async function removeOld(store: Store, { days, current }: { days: number; current: string }): Promise<void> {
   const dayMs = 86_400_000
@@ -188,7 +192,7 @@ export async function removeOld(store: Store, { days, current }: { days: number;
   const newest = Math.max(...kept.map(base => base.timeline))
   for (const timeline of timelines) {
     const needed = kept.filter(base => base.timeline === timeline).map(base => base.first)
-    // A newer timeline has no copy yet: its first one is being made.
+    // A newer timeline has no copy yet, because its first copy is in progress.
     if (needed.length === 0 && timeline > newest) continue
     const first = Math.min(...needed)
     for (const segment of await listSegments(store, timeline))

@@ -18,42 +18,45 @@ import {
 import { copyBase } from './base.ts'
 import { ArchiveRefusal, type Store } from './store.ts'
 
-/** The archiving of a running server. `path` is the folder of its cluster, `url` the address of a database of it. */
+/** The archiving of a running server. `path` is the folder of its cluster, `url` the URL of one of its databases. */
 export type ArchiverOptions = {
   url: string
   path: string
   store: Store
-  /** How often the log is archived. */
+  /** The interval of archiving the log. */
   seconds: number
   days: number
   log: (line: string) => void
-  /** Logs what keeps the archive from being up to date. */
+  /** Logs the reason why the archive is not up to date. */
   warn: (line: string) => void
 }
 
 export type Archiver = {
-  /** The age of the last moment that can be restored. Undefined before the first one. */
+  /** The age of the latest time that can be restored. Undefined before the first one. */
   ageSeconds(): number | undefined
-  /** Archives everything so far, if the archive takes it in a few seconds. Call it before the server stops, and `stop` after that. */
+  /**
+   * Archives everything so far, if the archive accepts it within a few seconds. Call it before the server stops, and
+   * `stop` after it.
+   */
   finish(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Segments that PostgreSQL has filled before the next turn are archived after this time. */
+/** PostgreSQL may fill segments before the next interval. They are archived after this time. */
 const pollMs = 500
 const retryMs = 5_000
-/** A request to a store that does not respond takes longer than a stop may. */
+/** A request to an unresponsive store takes longer than a stop may. */
 const stopPatienceMs = 1_000
 const finishPatienceMs = 4_000
 const baseIntervalMs = 86_400_000
-/** A copy that failed is tried again after one interval of the log, then two, four, up to this time. */
+/** A failed copy is retried after one interval of the log, then two, four, up to this time. */
 const maxCopyRetryMs = 3_600_000
 
 type Progress = { timeline: number; next: number | undefined; needsBase: boolean }
 
 /**
- * Archives the log of a server and a copy of its data every day, until it is stopped. An archive that is away is tried again. Throws an
- * Error if the archive refuses the work: the credentials, or an archive of other data.
+ * Archives the log of a server, and a copy of its data every day, until it is stopped. Retries if the archive is
+ * unavailable. Throws an Error if the archive refuses: wrong credentials, or an archive of other data.
  */
 export async function startArchiver(options: ArchiverOptions): Promise<Archiver> {
   const { path, seconds } = options
@@ -72,11 +75,11 @@ export async function startArchiver(options: ArchiverOptions): Promise<Archiver>
   }
 }
 
-/** The state of an archiving, and its steps. One step runs at a time; a copy of the data is made beside them. */
+/** The state of an archiving, and its steps. One step runs at a time. A copy of the data runs concurrently. */
 class Archiving {
   readonly #options: ArchiverOptions
   #progress: Progress | undefined
-  /** The last moment that can be restored. */
+  /** The latest time that can be restored. */
   #untilMs: number | undefined
   #lastTurnMs = Number.NEGATIVE_INFINITY
   #finishAtMs: number | undefined
@@ -95,14 +98,14 @@ class Archiving {
     return this.#untilMs === undefined ? undefined : Math.max(0, (Date.now() - this.#untilMs) / 1_000)
   }
 
-  /** Takes the archive. One that is away may come later, and one that refuses ends the start. */
+  /** Takes over the archive. If the archive is unavailable, a later step retries. If it refuses, the start fails. */
   async begin(): Promise<void> {
     try {
       this.#progress = await this.#open()
     } catch (error) {
       const { message } = error as Error
       if (error instanceof ArchiveRefusal) {
-        // The server is about to stop, and nobody archives what it has.
+        // The server is about to stop, and no process archives its remaining segments.
         await writeFile(stoppingFile(this.#options.path), '')
         throw new Error(`KITH_ARCHIVE cannot be used: ${message}.`)
       }
@@ -117,7 +120,7 @@ class Archiving {
     try {
       if (this.#lastTurnMs < (this.#finishAtMs ?? performance.now() - seconds * 1_000)) await this.#turn()
       else if (this.#progress) await this.#confirm(this.#progress)
-      // After `finish` has given up, a step that does nothing succeeds.
+      // After `finish` has given up, a step without work succeeds.
       if (this.#finishAtMs === Number.NEGATIVE_INFINITY) return
       if (this.#problem !== '') log('the archive is back')
       this.#problem = ''
@@ -171,7 +174,7 @@ class Archiving {
     this.#lastTurnMs = startedMs
   }
 
-  /** Archives segments that PostgreSQL has filled, and lets it remove what is archived. */
+  /** Archives the segments that PostgreSQL has filled, and lets PostgreSQL remove archived ones. */
   async #confirm(progress: Progress): Promise<void> {
     const { path } = this.#options
     const status = await readdir(join(path, 'data', 'pg_wal', 'archive_status'))
@@ -181,7 +184,7 @@ class Archiving {
       const isOld =
         found?.timeline !== progress.timeline || progress.next === undefined || found.segment < progress.next
       if (!isOld) await archiveThrough(progress, found.segment, this.#options)
-      // Only restores of older copies could need the file, and they have what they need.
+      // Only restores of older copies could need the file, and the archive has all that they need.
       await writeFile(join(archivedFolder(path), name), '')
     }
     const waiting = new Set(ready)
@@ -200,7 +203,7 @@ class Archiving {
     })
   }
 
-  /** Copies the data, and removes what the archive no longer needs. */
+  /** Copies the data, and removes copies and segments that are no longer needed. */
   async #copy(progress: Progress): Promise<void> {
     const { url, path, store, seconds, days, log, warn } = this.#options
     const { signal } = this.#stoppingCopies
@@ -220,7 +223,10 @@ class Archiving {
   }
 }
 
-/** Archives the segments before and including `last`. Without one that PostgreSQL has removed, the log has a gap: a new copy is needed. */
+/**
+ * Archives the segments up to and including `last`. If PostgreSQL has removed one of them, the log has a gap and a new
+ * copy is needed.
+ */
 async function archiveThrough(progress: Progress, last: number, { path, store, warn }: ArchiverOptions): Promise<void> {
   const { timeline } = progress
   while (progress.next! <= last) {
@@ -236,9 +242,10 @@ async function archiveThrough(progress: Progress, last: number, { path, store, w
 }
 
 /**
- * Ends the current segment of the log. Every transaction that was acknowledged before `until` is in it or in an earlier one. The message
- * is a transaction after `until`, at which a recovery to `until` can stop. If another process has switched in the meantime, PostgreSQL
- * returns the beginning of the next segment, which is not complete: the byte before it is in the completed one.
+ * Ends the current segment of the log. This segment or an earlier one has every transaction that was acknowledged
+ * before `until`. The message is a transaction after `until`, at which a recovery to `until` can stop. If another
+ * process has switched meanwhile, PostgreSQL returns the start of the next segment, which is incomplete. The byte
+ * before it is in the completed segment.
  */
 async function switchSegment(url: string): Promise<{ until: string; segment: number }> {
   const [time] = await query<{ until: Date }>(url, 'select clock_timestamp() as until')

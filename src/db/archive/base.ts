@@ -22,21 +22,21 @@ type CopyOptions = {
   url: string
   path: string
   store: Store
-  /** How long the service may take to archive the log of the copy. */
+  /** The maximum time in which the service archives the log of the copy. */
   patienceMs: number
   signal?: AbortSignal
 }
 
 /**
- * Copies the data of a running server to the archive, and waits until the service has archived the log of this time. The files change
- * meanwhile; the log since the start of the copy repairs them.
+ * Copies the data of a running server to the archive, and waits until the service has archived the log of this time.
+ * The files change meanwhile. The log since the start of the copy repairs them.
  */
 export async function copyBase(options: CopyOptions): Promise<Base> {
   const id = `${Date.now()}-${randomBytes(4).toString('hex')}`
   try {
     return await writeCopy(id, options)
   } catch (error) {
-    // On a full disk, the parts of the copy would leave no room for the log.
+    // On a full disk, the parts of a failed copy would leave no room for the log.
     await removeBase(options.store, id).catch(() => {})
     throw error
   }
@@ -53,7 +53,7 @@ async function writeCopy(id: string, { url, path, store, patienceMs, signal }: C
       `select labelfile, clock_timestamp() as stopped_at from pg_backup_stop(false)`,
     )
     const { labelfile: backup_label, stopped_at } = stops[0]!
-    // The moment is cut to milliseconds, so the next one is surely after the copy.
+    // The time is truncated to milliseconds, so the next millisecond is certainly after the copy.
     const stoppedMs = stopped_at.getTime() + 1
     const last = await archivedSegment(store, timeline, stoppedMs, { patienceMs, signal })
     const base = { id, timeline, first, last, stopped_at: new Date(stoppedMs).toISOString(), backup_label, parts }
@@ -62,7 +62,7 @@ async function writeCopy(id: string, { url, path, store, patienceMs, signal }: C
   })
 }
 
-/** Waits until a moment can be restored. Returns the number of the segment that ends after it. */
+/** Waits until a time can be restored. Returns the number of the segment that ends after it. */
 async function archivedSegment(
   store: Store,
   timeline: number,
@@ -114,7 +114,8 @@ async function* inParts(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   yield Buffer.concat(chunks)
 }
 
-// PostgreSQL's manual names what a copy leaves out ("Backing Up the Data Directory"). The control file comes last, as in pg_basebackup.
+// PostgreSQL's manual lists the files that a copy leaves out ("Backing Up the Data Directory"). The control file comes
+// last, as in pg_basebackup.
 const emptyFolders = new Set([
   'pg_wal',
   'pg_dynshmem',
@@ -137,7 +138,7 @@ async function packFiles(pack: tar.Pack, data: string): Promise<void> {
   pack.finalize()
 }
 
-/** PostgreSQL may remove a file or folder meanwhile. */
+/** Lists the files and folders. PostgreSQL may remove some meanwhile. */
 async function* walk(data: string, below: string): AsyncGenerator<{ name: string; isFolder: boolean }> {
   for (const entry of (await orMissing(readdir(join(data, below), { withFileTypes: true }))) ?? []) {
     const name = join(below, entry.name)
@@ -149,7 +150,7 @@ async function* walk(data: string, below: string): AsyncGenerator<{ name: string
   }
 }
 
-/** A file that shrinks meanwhile is filled up with zeros: the header has its size, and the log repairs the file. */
+/** If a file shrinks meanwhile, zeros fill it up to the size in its header. The log repairs the file. */
 async function packFile(pack: tar.Pack, data: string, name: string): Promise<void> {
   const file = await orMissing(open(join(data, name)))
   if (!file) return
@@ -159,7 +160,8 @@ async function packFile(pack: tar.Pack, data: string, name: string): Promise<voi
     const entry = pack.entry({ name, size, mode: 0o600 }, error =>
       error ? written.reject(error) : written.resolve(undefined),
     )
-    // If the archive fails or the service stops, the entry ends with an error in the middle of the file, and drains no more.
+    // If the archive fails or the service stops, the entry emits an error in the middle of the file, and no more drain
+    // events.
     written.promise.catch(() => {})
     entry.on('error', written.reject)
     for await (const chunk of readExactly(file, size))

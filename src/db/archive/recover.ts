@@ -9,12 +9,12 @@ import { listReach, type Reach, readOwner, readPosition, readSegment, segmentNam
 import { extractBase } from './base.ts'
 import type { Store } from './store.ts'
 
-/** The result of a restore: the copy it began with, and when the last transaction that it has was committed. */
+/** The result of a restore: the copy it began with, and the commit time of the last restored transaction. */
 export type Recovered = { base: string; last_transaction_at: string | null }
 
 /**
- * Restores an archive into a data folder without data, up to the moment `at`, else completely. Throws an Error, and then there is no
- * restored data.
+ * Restores an archive into a data folder without data, up to the time `at`, or completely without it. Throws an Error,
+ * and then leaves no restored data.
  */
 export async function restoreArchive(store: Store, dataDir: string, at: Date | undefined): Promise<Recovered> {
   const reaches = await listReach(store)
@@ -32,7 +32,7 @@ export async function restoreArchive(store: Store, dataDir: string, at: Date | u
     await mkdir(log, { mode: 0o700 })
     if (cluster.user) await chown(log, cluster.user.uid, cluster.user.gid)
     await fetchSegments(store, base.timeline, segments, (name, bytes) => put(join(log, name), bytes))
-    // PostgreSQL continues in the first timeline that has no such file. An empty one is that of a timeline without a parent.
+    // PostgreSQL continues in the first timeline without such a file. An empty file means a timeline without a parent.
     for (let timeline = base.timeline + 1; timeline <= newestTimeline; timeline += 1)
       await put(join(log, `${segmentName(timeline, 0).slice(0, 8)}.history`), '')
     // The archive has no password. Only the server's user enters the folder of the socket.
@@ -45,7 +45,10 @@ export async function restoreArchive(store: Store, dataDir: string, at: Date | u
   return recovered!
 }
 
-/** The copy that a restore begins with: the newest one from before. Throws an Error that says what can be restored. */
+/**
+ * The copy that a restore begins with: the newest one before `at`. Throws an Error that names the times that can be
+ * restored.
+ */
 function chooseBase(store: Store, reaches: Reach[], at: Date | undefined): Reach {
   const base = at === undefined ? reaches.at(-1) : reaches.findLast(each => Date.parse(each.stopped_at) <= at.getTime())
   if (reaches.length === 0) throw new Error(`There is no copy of the data in ${store.label} yet.`)
@@ -58,7 +61,10 @@ function chooseBase(store: Store, reaches: Reach[], at: Date | undefined): Reach
   )
 }
 
-/** The last segment that a restore needs: that of the next copy, which has a transaction after `at`, else the last one. */
+/**
+ * The last segment that a restore needs: the last one of the next copy, which has a transaction after `at`, or else the
+ * last stored one.
+ */
 async function lastSegment(store: Store, reaches: Reach[], base: Reach, at: Date | undefined): Promise<number> {
   const next = at && reaches.find(each => each.timeline === base.timeline && each.first > base.first)
   return next?.last ?? (await readPosition(store, base.timeline))!.segment
@@ -78,7 +84,10 @@ async function fetchSegments(
   }
 }
 
-/** Returns a function that writes a file of the server's user. Zeros at the end take no space: most segments end with them. */
+/**
+ * Returns a function that writes a file as the server's user. Zeros at the end take no space, and most segments end
+ * with zeros.
+ */
 const createWriter =
   ({ user }: Cluster) =>
   async (path: string, content: string | Buffer): Promise<void> => {
@@ -95,7 +104,10 @@ const createWriter =
 /** `log` is the folder of the segments, `access` the file of rules for connections. */
 type Recovery = { log: string; access: string; at: Date | undefined }
 
-/** Lets PostgreSQL replay the log, gives its user the new password, and stops it. Returns the time of the last transaction. */
+/**
+ * Lets PostgreSQL replay the log, gives its user the new password, and stops it. Returns the time of the last
+ * transaction.
+ */
 async function recover(cluster: Cluster, { log, access, at }: Recovery): Promise<string | null> {
   const settings = {
     hba_file: access,
@@ -105,7 +117,7 @@ async function recover(cluster: Cluster, { log, access, at }: Recovery): Promise
     restore_command: `cp ${shellWord(log)}/%f "%p"`,
     recovery_target_timeline: 'current',
     recovery_target_action: 'promote',
-    // PostgreSQL takes Z for the abbreviation of a time zone, which it does not know at this point.
+    // At this point, PostgreSQL would read Z as an abbreviation of a time zone that it does not know.
     ...(at && { recovery_target_time: at.toISOString().replace('Z', '+00') }),
   }
   const recovering: Cluster = { ...cluster, settings }

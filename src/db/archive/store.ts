@@ -6,19 +6,23 @@ import type { ArchiveAddress } from '../../process/archive-address.ts'
 import { syncFolder } from '../../process/sync-folder.ts'
 import { orMissing } from '../missing-files.ts'
 
-/** Named objects of bytes. An object is written whole or not at all, and is durable when `write` resolves. */
+/** Named objects of bytes. An object is written as a whole or not at all, and is durable when `write` resolves. */
 export type Store = {
   /** The address for messages, without credentials. */
   label: string
-  /** The bytes of an object. Undefined if there is none. */
+  /** The bytes of an object. Undefined if it does not exist. */
   read(name: string): Promise<Buffer | undefined>
   write(name: string, bytes: Buffer): Promise<void>
-  /** The names below a folder, which ends with a slash, in order. Names that kith does not write are left out. */
+  /**
+   * The names below a folder, which ends with a slash, in order. Names of files that kith does not write are left out.
+   */
   list(folder: string): Promise<string[]>
   remove(name: string): Promise<void>
 }
 
-/** The archive cannot be used until somebody changes something: credentials, a folder or a setting. Waiting does not help. */
+/**
+ * The archive cannot be used until an operator changes the credentials, a folder or a setting. Waiting does not help.
+ */
 export class ArchiveRefusal extends Error {}
 
 const namePattern = /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/
@@ -28,7 +32,10 @@ export const openStore = (address: ArchiveAddress): Store =>
   'folder' in address ? openFolder(address.folder) : openBucket(address)
 
 function openFolder(folder: string): Store {
-  /** The folder itself is not made: on an unmounted disk, the archive would be on the disk of the data, and seem to be empty. */
+  /**
+   * The folder itself is not created: if its disk is unmounted, a new folder would be an empty archive on the disk of
+   * the data.
+   */
   async function requireFolder() {
     if (!(await orMissing(stat(folder)))?.isDirectory())
       throw new ArchiveRefusal(`the folder ${folder} does not exist: make it, or mount its disk`)
@@ -53,7 +60,7 @@ function openFolder(folder: string): Store {
         await rename(partial, path)
         await syncFolder(dirname(path))
       } catch (error) {
-        // The message of the system names the partial file, which has another name each time.
+        // The system's message names the partial file, whose name differs each time.
         throw new Error(`${path} cannot be written (${(error as NodeJS.ErrnoException).code})`, { cause: error })
       } finally {
         await rm(partial, { force: true })
@@ -91,7 +98,7 @@ function openBucket(address: Exclude<ArchiveAddress, { folder: string }>): Store
   const base = `${endpoint}/${bucket}`
 
   async function send(method: string, url: string, body?: Buffer): Promise<Response> {
-    // The checksum lets the store refuse bytes that were changed on their way.
+    // With the checksum, the store can reject bytes that changed in transit.
     const checksum = createHash('sha256')
       .update(body ?? '')
       .digest('hex')

@@ -4,36 +4,40 @@ import { join } from 'node:path'
 import type pg from 'pg'
 import { withConnection } from '../servers/servers.ts'
 
-// PostgreSQL keeps a segment of its log until `archive_command` succeeds for it. The command succeeds once this folder has a file with
-// the name of the segment, which the service makes after the archive has stored the segment. So a segment is removed only when it is
-// stored, whichever process is killed. The folder decides whether a server archives, because a command of kith may start it too.
+// PostgreSQL keeps a segment of its log until `archive_command` succeeds for it. The command succeeds once this folder
+// has a file with the name of the segment. The service creates the file after the archive has stored the segment. So a
+// segment is removed only after it was stored, whichever process is killed. The folder decides whether a server
+// archives, because a command of kith may start the server too.
 const folderName = 'archive'
 
-/** The folder of the names of archived segments. */
+/** The folder of files named after archived segments. */
 export const archivedFolder = (path: string): string => join(path, folderName)
 
 /** While this file exists, the command does not wait for a segment to be archived. */
 export const stoppingFile = (path: string): string => join(path, folderName, 'stopping')
 
-/** Runs one statement on a connection of its own. */
+/** Runs one statement on a separate connection. */
 export const query = <Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> =>
   withConnection(url, async client => (await client.query<Row>(text)).rows)
 
 const hasFolder = async (path: string): Promise<boolean> =>
   (await stat(archivedFolder(path)).catch(() => undefined)) !== undefined
 
-/** Whether the running server archives, and so will the next one. A start without an archive makes no connection for this. */
+/**
+ * Whether the running server archives. The next server then archives too. A start without an archive opens no
+ * connection for this.
+ */
 export async function isArchiving(url: string, path: string): Promise<boolean> {
   if (!(await hasFolder(path))) return false
   const [row] = await query<{ archive_mode: string }>(url, 'show archive_mode')
   return row?.archive_mode === 'on'
 }
 
-/** Decides whether the server of a cluster archives from its next start on. */
+/** Sets whether the server of a cluster archives from its next start on. */
 export async function setArchiving(path: string, archives: boolean): Promise<void> {
   if (!archives) return rm(archivedFolder(path), { recursive: true, force: true })
   await mkdir(archivedFolder(path), { recursive: true })
-  // The server's user must be able to enter it, whatever the umask.
+  // The server's user must be able to enter the folder, whatever the umask.
   await chmod(archivedFolder(path), 0o755)
 }
 
@@ -49,7 +53,10 @@ export async function readFolderId(path: string): Promise<string> {
 /** A path as a word of the shell, in a command where PostgreSQL replaces %f and %p. */
 export const shellWord = (path: string): string => `'${path.replaceAll("'", String.raw`'\''`).replaceAll('%', '%%')}'`
 
-/** The command waits 2 s, because the service usually archives a segment in less. A failure is logged, and PostgreSQL tries again. */
+/**
+ * The command waits 2 s, because the service usually archives a segment faster. If it fails, PostgreSQL logs it and
+ * tries again.
+ */
 export async function archiveSettings(path: string): Promise<Record<string, string>> {
   if (!(await hasFolder(path))) return {}
   const isDone = `[ -e ${shellWord(archivedFolder(path))}/%f ] && exit 0`

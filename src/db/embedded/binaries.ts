@@ -6,12 +6,15 @@ import { run, type ServerUser } from './processes.ts'
 
 export type Binaries = { postgres: string; initdb: string; major: number }
 
-/** The folder for files that root shares with the server's user: the binaries, and the data if the data folder is closed to that user. */
+/**
+ * The folder for files that root shares with the server's user: the binaries, and the data if the data folder is closed
+ * to that user.
+ */
 export const sharedFolder = '/var/lib/kith'
 
 /**
- * Finds the PostgreSQL programs of this platform, and checks that they run as `user`. If `user` cannot reach them (a checkout below
- * a closed home directory), they are copied once to {@link sharedFolder}. Throws {@link EmbeddedError}.
+ * Finds the PostgreSQL programs of this platform, and checks that they run as `user`. If `user` cannot reach them (a
+ * checkout below a closed home directory), they are copied once to {@link sharedFolder}. Throws {@link EmbeddedError}.
  */
 export async function findBinaries(user: ServerUser): Promise<Binaries> {
   const installed = locatePackage()
@@ -44,7 +47,7 @@ async function tryBinaries(native: string, user: ServerUser): Promise<Binaries |
   return ok && major ? { postgres, initdb: join(native, 'bin', 'initdb'), major: Number(major) } : output
 }
 
-/** Copies under a random name, then renames. A folder with the final name is therefore complete. */
+/** Copies to a random name, then renames. So a folder with the final name is complete. */
 async function copyBinaries(installed: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as { version: string }
   const final = join(sharedFolder, `postgresql-${version}`)
@@ -65,11 +68,11 @@ async function copyBinaries(installed: string): Promise<string> {
   return final
 }
 
-/** Makes {@link sharedFolder}. Throws if a user other than root owns it or can write to it. */
+/** Creates {@link sharedFolder}. Throws if a user other than root owns it or can write to it. */
 export async function openSharedFolder(): Promise<string> {
   try {
     const created = await mkdir(sharedFolder, { recursive: true })
-    // The server's user must be able to enter it, whatever the umask.
+    // The server's user must be able to enter the folder, whatever the umask.
     if (created !== undefined) await chmod(sharedFolder, 0o755)
     const { uid, mode } = await stat(sharedFolder)
     if (uid !== 0 || (mode & 0o022) !== 0) throw new Error('it must belong to root and be writable only by root')

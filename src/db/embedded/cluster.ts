@@ -22,25 +22,25 @@ import { EmbeddedError } from './error.ts'
 import { canEnter, commandLine, run, type ServerUser, unprivilegedUser } from './processes.ts'
 
 /**
- * An initialised PostgreSQL. `path` holds `data/` (the server's data), `password`, `socket` (the path of the socket folder)
- * and `server.log`.
+ * An initialised PostgreSQL. `path` holds `data/` (the server's data), `password`, `socket` (the path of the socket
+ * folder) and `server.log`.
  */
 export type Cluster = Readonly<{
   path: string
   user: ServerUser
   binaries: Binaries
   password: string
-  /** Undefined for the default of a server. */
+  /** Undefined for the server's default. */
   sharedBuffersMb?: number | undefined
-  /** Settings of the server beside those of every server. */
+  /** Settings of this server in addition to the common ones. */
   settings?: Readonly<Record<string, string>>
 }>
 
 export const superuser = 'kith'
 
 /**
- * Opens the PostgreSQL of a data folder, and initialises it first if there is none. `dataDir` is absolute.
- * Throws {@link EmbeddedError}.
+ * Opens the PostgreSQL of a data folder. Initialises it if the folder has none. `dataDir` is absolute. Throws {@link
+ * EmbeddedError}.
  */
 export async function openCluster(dataDir: string, log: (line: string) => void): Promise<Cluster> {
   await makeDataFolder(dataDir)
@@ -61,8 +61,8 @@ async function makeDataFolder(dataDir: string) {
 }
 
 /**
- * Makes a folder and its parents. Resolves with true if the folder is new. Node's recursive mkdir never returns if a folder
- * cannot be made in an existing one, as in /proc.
+ * Creates a folder and its parents. Resolves with true if the folder is new. Node's recursive mkdir never returns if a
+ * folder cannot be created in an existing one, as in /proc.
  */
 async function makeFolder(path: string, mode: number): Promise<boolean> {
   const parent = dirname(path)
@@ -76,7 +76,7 @@ async function makeFolder(path: string, mode: number): Promise<boolean> {
   )
 }
 
-/** For root: the owner of the existing data. The server keeps running as that user. */
+/** The owner of the existing data if this process is root. The server keeps running as that user. */
 async function ownerOf(finalPath: string): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return undefined
   const owner = await stat(join(finalPath, 'data')).catch(() => undefined)
@@ -109,12 +109,12 @@ async function initialise(
   try {
     await fillFolder(dataDir, finalPath, user, path => initdb(path, user, binaries))
   } catch (error) {
-    // If two processes do so at once, one of them wins.
+    // If two processes publish at once, one of them wins.
     if (!(await lstat(finalPath).catch(() => undefined))) throw error
   }
 }
 
-/** Makes the PostgreSQL of a data folder that has none: `fill` makes its data. Throws {@link EmbeddedError}. */
+/** Creates the PostgreSQL of a data folder that has none. `fill` creates its data. Throws {@link EmbeddedError}. */
 export async function makeCluster(dataDir: string, fill: (cluster: Cluster) => Promise<void>): Promise<void> {
   await makeDataFolder(dataDir)
   const finalPath = join(dataDir, 'postgresql')
@@ -128,7 +128,7 @@ export async function makeCluster(dataDir: string, fill: (cluster: Cluster) => P
   })
 }
 
-/** Makes the data under a temporary name, and renames them when they are complete. */
+/** Creates the data under a temporary name, and renames the folder when it is complete. */
 async function fillFolder(
   dataDir: string,
   finalPath: string,
@@ -152,7 +152,7 @@ async function fillFolder(
   }
 }
 
-/** Makes the folder of the data, and a password, which it returns. */
+/** Creates the folder of the data, and a password, which it returns. */
 async function makeFolders(path: string, user: ServerUser): Promise<string> {
   const [passwordFile, data] = [join(path, 'password'), join(path, 'data')]
   const password = randomBytes(24).toString('hex')
@@ -171,11 +171,11 @@ async function initdb(path: string, user: ServerUser, binaries: Binaries) {
   if (!ok) throw new EmbeddedError(`PostgreSQL could not initialize its data in ${path}:\n${output}`)
 }
 
-// A work folder is next to the final one, and its name contains the pid of the process that made it. Data in an external
-// folder are reached by a symbolic link, which first has the work name and then the final one.
+// A work folder is next to the final one, and its name contains the pid of the process that created it. A symbolic link
+// leads to data in an external folder. The link first has the work name and then the final one.
 const workPrefix = 'postgresql.new-'
 
-/** Makes a work folder with a unique name: a folder, or a link to `externalFolder`. */
+/** Creates a work folder with a unique name: a folder, or a link to `externalFolder`. */
 async function makeWorkFolder(dataDir: string, externalFolder: string | undefined): Promise<string> {
   const work = join(dataDir, `${workPrefix}${process.pid}-${randomBytes(4).toString('hex')}`)
   if (externalFolder === undefined) await mkdir(work, { mode: 0o700 })
@@ -199,13 +199,13 @@ async function removeWorkFolder(work: string, final: string) {
     externalFolder?.startsWith(join(sharedFolder, 'data-')) && externalFolder !== published
       ? [externalFolder, work]
       : [work]
-  // An initdb may still write there if the process that started it was killed.
+  // An initdb may still write to the folder if the process that started it was killed.
   for (const path of obsolete) await rm(path, { recursive: true, force: true, maxRetries: 5 })
 }
 
 /**
- * Removes the leftovers of unfinished initialisations. Until one is `settled`, the folders of running processes are kept,
- * because one of them may win.
+ * Removes the leftovers of unfinished initialisations. Until one initialisation is `settled`, this keeps the folders of
+ * running processes, because one of them may win.
  */
 async function removeLeftovers(dataDir: string, final: string, { settled }: { settled: boolean }) {
   for (const name of await readdir(dataDir)) {

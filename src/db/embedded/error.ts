@@ -8,7 +8,7 @@ export class EmbeddedError extends Error {
 
 const fullDisk = /No space left on device|ENOSPC|Disk quota exceeded|EDQUOT/
 
-/** Replaces the message of a full disk by a uniform one, because PostgreSQL words it differently from file to file. */
+/** Replaces the message of a full disk by a uniform one, because PostgreSQL words it differently for each file. */
 export function explainFullDisk(problem: string, path: string): string {
   if (!fullDisk.test(problem)) return problem
   return `The disk that holds ${path} is full, so the embedded PostgreSQL cannot write. Free space on it, or set KITH_DATA_DIR to a folder on another disk.`

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 /** The user of the server's processes. Undefined is the user of this process. */
 export type ServerUser = { uid: number; gid: number } | undefined
 
-/** The whole environment of the server's programs. It has no PGDATA, PGPORT or LD_* of the caller. */
+/** The complete environment of the server's programs. It has no PGDATA, PGPORT or LD_* of the caller. */
 export const cleanEnvironment = { LC_ALL: 'C', PATH: '/usr/local/bin:/usr/bin:/bin' }
 
 /** Runs a program to its end as `user`, in `/`. `output` is its output, or the reason why it could not run. */
@@ -22,8 +22,8 @@ export async function canEnter(user: ServerUser, folder: string): Promise<boolea
 }
 
 /**
- * The program and arguments of a process, joined by spaces. Empty if there is no such process, or if it is a zombie.
- * Every user can read it, but in most containers not even root can read `/proc/<pid>/cwd` of another user's process.
+ * The program and arguments of a process, joined by spaces. Empty if the process does not exist or is a zombie. Every
+ * user can read it, whereas in most containers not even root can read `/proc/<pid>/cwd` of another user's process.
  */
 export async function commandLine(pid: number): Promise<string> {
   if (process.platform !== 'linux') {
@@ -34,7 +34,7 @@ export async function commandLine(pid: number): Promise<string> {
   return text.replaceAll('\0', ' ').trim()
 }
 
-/** The user as which root runs the server, because PostgreSQL refuses root: `postgres`, else `nobody`. */
+/** The user that runs the server if this process is root, which PostgreSQL refuses: `postgres`, or else `nobody`. */
 export async function unprivilegedUser(): Promise<ServerUser> {
   if (process.getuid?.() !== 0) return undefined
   for (const name of ['postgres', 'nobody']) {

@@ -28,8 +28,9 @@ export function serverUrl(cluster: Cluster, socketDir: string, database: string)
 }
 
 /**
- * Resolves with the running server of a cluster once it accepts connections. Starts one if there is none, and waits for one that
- * is starting (recovery may take minutes) or stopping. Throws {@link EmbeddedError}. Rejects when `signal` aborts.
+ * Resolves with the running server of a cluster once it accepts connections. Starts one if there is none, and waits for
+ * one that is starting (recovery may take minutes) or stopping. Throws {@link EmbeddedError}. Rejects when `signal`
+ * aborts.
  */
 export async function ensureServer(cluster: Cluster, signal?: AbortSignal): Promise<Server> {
   let giveUpAt = Date.now() + patienceMs
@@ -40,7 +41,7 @@ export async function ensureServer(cluster: Cluster, signal?: AbortSignal): Prom
     if (server && problem === undefined) return server
     const isFatal = !server && problem !== undefined && !notYetReleasedPattern.test(problem)
     const isEmptyPidFile = !server && Date.now() > giveUpAt && problem?.includes('"postmaster.pid" is empty')
-    // The server creates the file and writes it in two steps. If it is killed in between, the file stays empty.
+    // The server creates the file and then writes it. If the server is killed in between, the file stays empty.
     if (isEmptyPidFile) await rm(join(cluster.path, 'data', 'postmaster.pid'))
     if (problem === undefined || busy || isEmptyPidFile) giveUpAt = Date.now() + patienceMs
     else if (isFatal || Date.now() > giveUpAt) throw new EmbeddedError(startProblem(cluster, server, problem))
@@ -57,7 +58,8 @@ function startProblem(cluster: Cluster, server: Server | undefined, problem: str
 /** Stops the server and its running statements (a fast shutdown), and waits until it has ended. */
 export async function stopServer(cluster: Cluster) {
   const { server } = await findServer(cluster)
-  // The record is deleted before the server ends, so that the next start does not use a folder that is about to be removed.
+  // The record is deleted before the server ends, so that the next start does not use a folder that is about to be
+  // removed.
   const recorded = await forgetSocketFolder(cluster)
   if (server) {
     process.kill(server.pid, 'SIGINT')
@@ -69,7 +71,7 @@ export async function stopServer(cluster: Cluster) {
 
 async function waitForEnd(cluster: Cluster, pid: number) {
   const giveUpAt = Date.now() + stopPatienceMs
-  // The server may not be a child of this process, so there may be no exit event to wait for.
+  // The server may not be a child of this process, so an exit event may never come.
   while (await isServer(cluster, pid)) {
     if (Date.now() > giveUpAt)
       throw new EmbeddedError(`The embedded PostgreSQL (pid ${pid}) did not end within ${stopPatienceMs / 1_000} s.`)
@@ -78,8 +80,8 @@ async function waitForEnd(cluster: Cluster, pid: number) {
 }
 
 /**
- * Reads `postmaster.pid`. Resolves with the running server, or with the stale pid of a dead one, which may belong to another
- * program by now. `busy` is true while the server starts or stops.
+ * Reads `postmaster.pid`. Resolves with the running server, or with the stale pid of a dead server, which may belong to
+ * another program by now. `busy` is true while the server starts or stops.
  */
 async function findServer(cluster: Cluster): Promise<{ server?: Server; stalePid?: number; busy?: boolean }> {
   const text = await readFile(join(cluster.path, 'data', 'postmaster.pid'), 'utf8').catch(() => '')
@@ -95,8 +97,8 @@ async function isServer(cluster: Cluster, pid: number): Promise<boolean> {
 }
 
 /**
- * Connects to the server once. Resolves with the error message, or with undefined on success. Throws {@link EmbeddedError} for a wrong
- * password, because waiting does not mend it.
+ * Connects to the server once. Resolves with the error message, or with undefined on success. Throws {@link
+ * EmbeddedError} for a wrong password, because waiting does not help.
  */
 const probe = (cluster: Cluster, { socketDir }: Server): Promise<string | undefined> =>
   withConnection(serverUrl(cluster, socketDir, 'postgres'), async () => undefined).catch(
@@ -109,9 +111,9 @@ const probe = (cluster: Cluster, { socketDir }: Server): Promise<string | undefi
   )
 
 /**
- * A quarter of the available memory, in MB, as PostgreSQL's documentation recommends. The memory is allocated page by page, as data
- * arrives. Ten million people fit into 6 GB. A page outside the buffers is copied from the system's cache, and its checksum is
- * computed each time.
+ * A quarter of the available memory, in MB, as PostgreSQL's documentation recommends. The memory is allocated page by
+ * page, as data arrives. Ten million people fit into 6 GB. A page outside the buffers is copied from the system's
+ * cache, and its checksum is computed each time.
  */
 function sharedBuffers(): number {
   const bytes = Math.min(totalmem(), process.constrainedMemory() || Infinity)
@@ -132,7 +134,7 @@ const settings = {
 }
 
 /**
- * Starts the server in a separate session, so that a Ctrl-C at the terminal does not stop it before the service has
+ * Starts the server in a separate session, so that Ctrl-C in the terminal does not stop it before the service has
  * drained. Resolves with undefined once it accepts connections, or with its log output if it ended before.
  */
 async function launch(cluster: Cluster, stalePid: number | undefined, signal?: AbortSignal) {
@@ -166,7 +168,7 @@ async function launch(cluster: Cluster, stalePid: number | undefined, signal?: A
   try {
     return await waitUntilReady(cluster, { pid: child.pid ?? 0, socketDir }, ended, signal)
   } catch (error) {
-    // Nothing else may keep this process running until the server has ended.
+    // Without the server, nothing else may keep this process running.
     child.ref()
     child.kill('SIGINT')
     await ended
@@ -184,7 +186,7 @@ async function waitUntilReady(cluster: Cluster, server: Server, ended: Promise<s
   }
 }
 
-/** On a full disk, the server cannot write the reason for its end completely to its log. */
+/** On a full disk, the server's log lacks a part of the reason for its end. */
 async function fullDisk({ path }: Cluster): Promise<string | undefined> {
   const { bavail, bsize } = await statfs(path)
   return bavail * bsize < minFreeBytes ? 'No space left on device' : undefined

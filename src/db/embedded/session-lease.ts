@@ -17,15 +17,16 @@ export type SessionLease = {
 
 type Session = { client: pg.Client; lost: Promise<void>; url: string; socketDir: string }
 
-// Advisory locks in the database `postgres`. The serving process holds `owner` exclusively. All processes that use the server share
-// `use`. A process that ends tries to take `use` exclusively; if it succeeds, it is the last one and stops the server.
+// Advisory locks in the database `postgres`. The serving process holds `owner` exclusively. All processes that use the
+// server share `use`. A process that ends tries to take `use` exclusively. If it succeeds, it is the last one and stops
+// the server.
 const lock = { class: 0x6b697468, owner: 1, use: 2 }
 const retryMs = 100
 const patienceMs = 10_000
 
 /**
- * Acquires a lease on the server of a cluster, and starts the server if it does not run. A lease for `serve` owns the data
- * folder, and restarts the server whenever it is lost. Throws {@link EmbeddedError}.
+ * Acquires a lease on the server of a cluster, and starts the server if it does not run. A lease for `serve` owns the
+ * data folder, and restarts the server whenever it is lost. Throws {@link EmbeddedError}.
  */
 export async function acquireSessionLease(
   cluster: Cluster,
@@ -68,7 +69,9 @@ export async function acquireSessionLease(
   }
 }
 
-/** Starts or finds the server, connects and takes the locks. Starts over if another process stops the server meanwhile. */
+/**
+ * Starts or finds the server, connects and takes the locks. Starts over if another process stops the server meanwhile.
+ */
 async function enter(cluster: Cluster, purpose: Purpose, signal: AbortSignal): Promise<Session> {
   const giveUpAt = Date.now() + patienceMs
   for (;;) {
@@ -86,7 +89,10 @@ async function enter(cluster: Cluster, purpose: Purpose, signal: AbortSignal): P
   }
 }
 
-/** Retries {@link enter} until it succeeds. Resolves with undefined when `signal` aborts. Each new problem is logged once. */
+/**
+ * Retries {@link enter} until it succeeds. Resolves with undefined when `signal` aborts. Each new problem is logged
+ * once.
+ */
 async function enterAgain(cluster: Cluster, socketDir: string, signal: AbortSignal, log: (line: string) => void) {
   let logged = ''
   while (!signal.aborted) {
@@ -125,7 +131,10 @@ async function openSession(cluster: Cluster, socketDir: string, purpose: Purpose
   }
 }
 
-/** Takes the ownership. Throws with the name of the owner, unless the owner is dead and the server has not noticed yet. */
+/**
+ * Takes ownership. Throws an error with the name of the owner, unless the owner is dead and the server has not noticed
+ * yet.
+ */
 async function takeOwnership(client: pg.Client, cluster: Cluster) {
   const giveUpAt = Date.now() + patienceMs
   for (;;) {
@@ -153,12 +162,14 @@ async function createDatabase(client: pg.Client) {
   const { rows } = await client.query(`select from pg_database where datname = 'kith'`)
   if (rows.length > 0) return
   await client.query('create database kith').catch(error => {
-    // Two first starts ran at once, and the other one has created it.
+    // Another process also started for the first time, and has created the database.
     if (!['42P04', '23505'].includes(error.code)) throw error
   })
 }
 
-/** Whether no other process uses the server. Undefined if the server is lost. The exclusive lock keeps other processes out. */
+/**
+ * Whether no other process uses the server. Undefined if the server is lost. The exclusive lock blocks other processes.
+ */
 async function isLastUser({ client }: Session): Promise<boolean | undefined> {
   try {
     await client.query('select pg_advisory_unlock_shared($1, $2)', [lock.class, lock.use])

@@ -6,15 +6,16 @@ import type { Cluster } from './cluster.ts'
 import { EmbeddedError } from './error.ts'
 import { canEnter } from './processes.ts'
 
-// The server listens only on a Unix socket, in a folder that only its user can enter: `run` beside the data. The path of a socket may
-// have 107 bytes. Where it would be longer, the folder is below the system's temporary folder, with another name at each start. A file
-// beside the data records the folder. A restarted server therefore listens where its clients connect, whichever process restarts it.
+// The server listens only on a Unix socket, in a folder that only its user can enter: `run` beside the data. The path
+// of a socket may have 107 bytes. If it would be longer, the folder is below the system's temporary folder, with
+// another name at each start. A file beside the data records the folder. A restarted server therefore listens where its
+// clients connect, whichever process restarts it.
 const maxPathBytes = 107
 const lockName = '.s.PGSQL.5432.lock'
 
 const recordOf = (cluster: Cluster) => join(cluster.path, 'socket')
 
-/** The socket folder of a cluster. Makes it if there is none. */
+/** The socket folder of a cluster. Creates it if there is none. */
 export async function socketFolder(cluster: Cluster): Promise<string> {
   const fixed = join(cluster.path, 'run')
   if (isShort(fixed) && (await isPrivate(fixed, cluster))) {
@@ -33,13 +34,16 @@ export async function socketFolder(cluster: Cluster): Promise<string> {
     return created
   } catch (error) {
     await rm(created, { recursive: true })
-    // Another start recorded its folder first.
+    // Another start has recorded its folder first.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return socketFolder(cluster)
     throw error
   }
 }
 
-/** Deletes the record of the socket folder and returns its path. The caller may remove the folder once no server listens in it. */
+/**
+ * Deletes the record of the socket folder and returns its path. The caller may remove the folder once no server listens
+ * in it.
+ */
 export async function forgetSocketFolder(cluster: Cluster): Promise<string | undefined> {
   const recorded = await readRecord(cluster)
   await rm(recordOf(cluster), { force: true })
@@ -50,7 +54,10 @@ const readRecord = (cluster: Cluster): Promise<string | undefined> => orMissing(
 
 const isShort = (folder: string) => Buffer.byteLength(join(folder, lockName)) <= maxPathBytes
 
-/** Whether only the server's user can enter the folder. A folder that does not exist is made, also one that the system has cleaned up. */
+/**
+ * Whether only the server's user can enter the folder. Creates the folder if it does not exist, for example because the
+ * system has cleaned it up.
+ */
 async function isPrivate(folder: string, { user }: Cluster): Promise<boolean> {
   const uid = user?.uid ?? process.getuid?.()
   if (!(await lstat(folder).catch(() => undefined))) {

@@ -8,7 +8,7 @@ const lanes: Lane[] = ['reads', 'pages', 'writes']
 
 type Pages = { count: number; heldMs: number }
 
-/** Shares with a clock, and a function that takes a connection for each page and gives it back. */
+/** Shares with a clock, and a function that takes and releases a connection for each page. */
 function createShares(connections: number) {
   let nowMs = 0
   const shares = new ConnectionShares({ connections, pagePatienceMs: 60_000, onRefused: () => {}, nowMs: () => nowMs })
@@ -25,7 +25,7 @@ function createShares(connections: number) {
 /** Takes connections, and tracks the holders and the waiters. All organizations are known for fast pages. */
 function createLedger(connections: number) {
   const { shares, readPages } = createShares(connections)
-  // Organizations with slow pages have a test of their own.
+  // A separate test covers organizations with slow pages.
   for (let organization = 1; organization <= 5; organization += 1) readPages(organization, { count: 4, heldMs: 200 })
   const held: { organization: number; lane: Lane; leave: () => void }[] = []
   const waiting: { organization: number; lane: Lane; signal: Cancellation; rejected: Promise<unknown> }[] = []

@@ -4,14 +4,14 @@ import { createRefusal, Fault } from '../../values/errors.ts'
 import { withTimeLimit } from '../time-limit.ts'
 
 /**
- * The purpose of a connection. `reads` are reads by identifier, or of definitions, and fast. `pages` are lists, filters and
- * related: the client determines their cost. `writes` may wait for locks.
+ * The purpose of a connection. `reads` are reads by identifier, or of definitions, and are fast. `pages` are lists,
+ * filters and related requests, whose cost the client determines. `writes` may wait for locks.
  */
 export type Lane = 'reads' | 'pages' | 'writes'
 
 type SharesOptions = {
   connections: number
-  /** A page that has waited this long is refused with 503, because too little time would be left for its request. */
+  /** A page that has waited this long is refused with 503, because its request would have too little time left. */
   pagePatienceMs: number
   onRefused: () => void
   nowMs?: () => number
@@ -19,15 +19,19 @@ type SharesOptions = {
 
 /** Pages are slow if they hold a connection for longer than this on average. */
 const slowPageMs = 1_000
-/** The moving average covers about this much time of held connections: after a page of 10 s, 1.1 s of fast pages end the limit. */
+/**
+ * The moving average covers about this much time of held connections: after a page of 10 s, 1.1 s of fast pages end the
+ * limit.
+ */
 const averagedMs = 500
-/** The pages of an organization are slow until they have been fast for 0.35 s of held connections. */
+/** The pages of an organization count as slow until they have been fast for 0.35 s of held connections. */
 const firstMeanPageMs = 2 * slowPageMs
 
 /**
- * Gives each organization a share of a pool's connections, so that other organizations always find free ones. A statement or transaction
- * holds one.
- * - The pages of an organization hold at most half of the connections, and so do its writes. All its work leaves a quarter free.
+ * Gives each organization a share of a pool's connections, so that other organizations always find free ones. A
+ * statement or transaction holds one connection.
+ * - The pages of an organization hold at most half of the connections, and so do its writes. All its work leaves a
+ *   quarter free.
  * - Slow pages of an organization hold at most an eighth, because each occupies a processor core of the database.
  * - The pages of all organizations together leave a quarter free.
  *
@@ -38,9 +42,10 @@ export class ConnectionShares {
   readonly #whole: FairPool
   readonly #lanes: Record<Lane, FairPool>
   /**
-   * The moving average of the time that an organization's pages hold a connection, weighted by that time: a filter of 10 s counts as
-   * much as a thousand pages of 10 ms. Otherwise the short searches for undeclared keys, one before each filter, would hide that the
-   * filters are slow. Entries are never removed, as with the cached definitions of an organization.
+   * The moving average of the time that an organization's pages hold a connection, weighted by that time: a filter of
+   * 10 s counts as much as a thousand pages of 10 ms. Otherwise the short searches for undeclared keys, one before each
+   * filter, would hide that the filters are slow. Entries are never removed, as with the cached definitions of an
+   * organization.
    */
   readonly #meanPageMs = new Map<number, number>()
 

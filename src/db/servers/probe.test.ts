@@ -13,7 +13,7 @@ beforeEach(async () => {
 
 afterEach(() => database.drop())
 
-/** The message with which a probe fails. */
+/** The message of the error with which a probe fails. */
 async function refusal(url: string): Promise<string> {
   const error = await probe(url).catch(error => error)
   expect(error).toBeInstanceOf(Error)

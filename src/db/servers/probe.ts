@@ -7,9 +7,9 @@ const minMajorVersion = 15
 const connectTimeoutMs = 10_000
 
 /**
- * Connects once, so that a start with a wrong DATABASE_URL fails with one sentence, which omits the password.
- * Throws an Error if the server does not respond, rejects the login, lacks the database, or is older than PostgreSQL 15. With several
- * hosts, throws one that names each of them if none may be used.
+ * Connects once, so that a start with a wrong DATABASE_URL fails with one sentence, which omits the password. Throws an
+ * Error if the server does not respond, rejects the login, lacks the database, or is older than PostgreSQL 15. With
+ * several hosts of which none may be used, the error names each of them.
  */
 export async function probe(url: string): Promise<void> {
   const client = new ServerClient(new Servers(url, { connectionTimeoutMillis: connectTimeoutMs }))
@@ -25,15 +25,15 @@ export async function probe(url: string): Promise<void> {
   }
 }
 
-/** The pause after the first failed probe. Each next one is twice as long, up to the maximum. */
+/** The pause after the first failed probe. Each later pause is twice as long, up to the maximum. */
 const firstPauseMs = 1_000
 const maxPauseMs = 10_000
 
 type Wait = { patienceMs: number; signal: AbortSignal; onFailure: (message: string) => Promise<void> }
 
 /**
- * Probes until the server can be used. Calls `onFailure` before each pause. Throws the error of {@link probe} if it lasts longer than
- * `patienceMs`, and at once if waiting cannot mend it, such as a rejected login. Rejects when `signal` aborts.
+ * Probes until the server can be used. Calls `onFailure` before each pause. Throws the error of {@link probe} after
+ * `patienceMs`, or at once if waiting does not help, as with a rejected login. Rejects when `signal` aborts.
  */
 export async function waitForServer(url: string, { patienceMs, signal, onFailure }: Wait): Promise<void> {
   const giveUpAt = performance.now() + patienceMs
@@ -50,7 +50,7 @@ export async function waitForServer(url: string, { patienceMs, signal, onFailure
   }
 }
 
-/** Whether the server may answer later: it is away, it starts, or none of several hosts is the primary yet. */
+/** Whether the server may answer later: it is unreachable, it starts, or none of several hosts is the primary yet. */
 function mayPass(error: unknown): boolean {
   const { code = '', message } = error as ConnectionError
   return code !== '3D000' && (isUnavailable(error) || timedOut.test(message))
@@ -67,11 +67,15 @@ export function versionProblem(version: number): string | undefined {
 
 type ConnectionError = Error & { code?: string }
 
-/** The message for an error code of the system or of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * The message for an error code of the system or of PostgreSQL
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ */
 function describeError(error: ConnectionError, client: pg.Client): string {
   const { host, port, user, database, password } = client
   const { code = '' } = error
-  // Only the messages of others can have the password. It may also be the name of the user, of the database or of the host.
+  // Only messages with other codes can contain the password. It may also be the name of the user, of the database or of
+  // the host.
   const message = withoutPassword(error.message, client)
   if (error instanceof NoServer) return `${error.message} Check DATABASE_URL.`
   const server = host.startsWith('/') ? `${host}/.s.PGSQL.${port}` : `${host}:${port}`

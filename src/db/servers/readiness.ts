@@ -1,12 +1,12 @@
 import { type Database, statement } from '../db.ts'
 import { isDiskFull } from '../pg-errors.ts'
 
-/** Whether a database that answers accepts writes. */
+/** Whether a responding database accepts writes. */
 export type Readiness = 'ready' | 'read_only' | 'disk_full'
 
-// Half a megabyte is what PostgreSQL extends a table by at most. The statement writes as much to a temporary file beside the tables, which
-// PostgreSQL deletes at once. So it fails while the disk is full, on a database that nobody writes to as well, and succeeds once there is
-// room. It takes 1 ms.
+// PostgreSQL extends a table by at most half a megabyte. The statement writes as much to a temporary file beside the
+// tables, which PostgreSQL deletes at once. So it fails while the disk is full, even if no other statement writes, and
+// succeeds once there is room. It takes 1 ms.
 const readReadinessSql = statement(
   'read_readiness',
   `with settings as materialized (

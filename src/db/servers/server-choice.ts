@@ -1,8 +1,8 @@
 import type { SessionAttributes } from '../../process/database-url.ts'
 
 /**
- * The state that a server reports. `timeline` counts the promotions of its cluster, and `system` identifies the cluster. They are absent
- * if the server is a standby or does not tell them.
+ * The state that a server reports. `timeline` counts the promotions of its cluster, and `system` identifies the
+ * cluster. Both are absent if the server is a standby or does not report them.
  */
 export type ServerState = {
   isStandby: boolean
@@ -11,13 +11,13 @@ export type ServerState = {
   timeline?: number | undefined
 }
 
-/** The cluster, and the newest timeline that was seen of it. */
+/** The cluster, and its newest known timeline. */
 export type Seen = { system: string; timeline: number }
 
-/** Whether the servers are wanted for writes. Then a server of an older timeline is refused. */
+/** Whether the servers are for writes. A server of an older timeline is refused then. */
 export const isForWrites = (wants: SessionAttributes): boolean => wants === 'read-write' || wants === 'primary'
 
-/** The reason why a server may not be used, as "it …"; undefined if it may be used. */
+/** The reason why a server may not be used, as "it …", or undefined if it may be used. */
 export function refusalOf(state: ServerState, wants: SessionAttributes, seen?: Seen): string | undefined {
   const { isStandby, isReadOnly, system, timeline } = state
   if (wants === 'standby' && !isStandby) return 'is a primary'
@@ -34,9 +34,9 @@ export function refusalOf(state: ServerState, wants: SessionAttributes, seen?: S
 export type Candidate = { index: number; state: ServerState }
 
 /**
- * Chooses among servers that may be used: a standby if one is preferred, then the newest timeline, then the server of before
- * (`last`, an index), then the order of the URL. The timelines of two clusters cannot be compared: only servers of the first one's
- * cluster are chosen.
+ * Chooses among usable servers: a standby if one is preferred, then the newest timeline, then the previous server
+ * (`last`, an index), then the order of the URL. The timelines of two clusters cannot be compared, so only servers of
+ * the first one's cluster are chosen.
  */
 export function chooseServer(
   candidates: readonly Candidate[],

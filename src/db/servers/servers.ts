@@ -3,35 +3,43 @@ import pg from 'pg'
 import { parseDatabaseUrl, type ServerAddress, type SessionAttributes } from '../../process/database-url.ts'
 import { type Candidate, chooseServer, isForWrites, refusalOf, type Seen, type ServerState } from './server-choice.ts'
 
-/** How long a server may take to answer, when one is chosen among several. */
+/** The maximum time for a server to answer when kith chooses among several. */
 const patienceMs = 10_000
-/** How long the other servers may still answer after one that may be used: one of them may be a better choice. */
+/**
+ * After the first usable server, the others may answer within this time, because one of them may be a better choice.
+ */
 const graceMs = 1_000
-/** The interval at which a server is asked again that may not be used, while others have not answered. */
+/** The interval between requests to an unusable server while others have not answered. */
 const askAgainMs = 250
-/** How long a choice that found no server stands. */
+/** The time for which a failed choice is not repeated. */
 const failureMs = 250
 /** The longest wait for the state of a server, once it has accepted the login. */
 const stateMs = 2_000
 
-/** No host of the URL may be used. The message is a sentence that names each of them, without passwords. */
+/** No host of the URL may be used. The message is a sentence that names each host, without passwords. */
 export class NoServer extends Error {}
 
 type ServersOptions = {
-  /** How long a connection waits until a server is chosen. By default, until every server has answered, or 10 s. */
+  /**
+   * The maximum time that a connection waits until a server is chosen. By default, it waits until every server has
+   * answered, or 10 s.
+   */
   waitMs?: number
-  /** Gets a sentence when connections move to another server. */
+  /** Receives a sentence when connections move to another server. */
   report?: ((message: string) => void) | undefined
 }
 
 type Server = ServerAddress & { name: string; index: number }
 
 /**
- * The servers of a URL, and the one of them that new connections go to. A URL of one host that wants `any` server has no choice, and
- * its connections are not checked.
+ * The servers of a URL, and the one that new connections go to. With one host and `any`, there is no choice, and
+ * connections are not checked.
  */
 export class Servers {
-  /** Identifies the data that connections see. A switch to another server or timeline replaces it, and outdates older connections. */
+  /**
+   * Identifies the data that connections see. A switch to another server or timeline replaces it and outdates older
+   * connections.
+   */
   generation: object = {}
   readonly wants: SessionAttributes
   readonly isChecked: boolean
@@ -43,12 +51,12 @@ export class Servers {
   #seen: Seen | undefined
   #choosing: Promise<Server> | undefined
   #failure: { error: NoServer; untilMs: number } | undefined
-  /** Why the servers may not be used, by index. */
+  /** The reasons why servers may not be used, by index. */
   #reasons: (string | undefined)[] = []
   readonly #waitMs: number | undefined
   readonly #report: (message: string) => void
 
-  /** `settings` are those of every connection. */
+  /** `settings` apply to every connection. */
   constructor(url: string, settings: pg.ClientConfig, { waitMs, report = () => {} }: ServersOptions = {}) {
     this.#waitMs = waitMs
     const { urls, wants, options } = parseDatabaseUrl(url)
@@ -64,7 +72,7 @@ export class Servers {
     this.#report = report
   }
 
-  /** The server that connections go to; undefined until it is chosen. */
+  /** The server that connections go to, or undefined until it is chosen. */
   get address(): ServerAddress | undefined {
     return this.#current
   }
@@ -80,7 +88,7 @@ export class Servers {
     }
   }
 
-  /** Whether a connection is of the current server and timeline. */
+  /** Whether a connection belongs to the current server and timeline. */
   isCurrent(client: object): boolean {
     return (client as ServerClient).generation === this.generation
   }
@@ -90,7 +98,7 @@ export class Servers {
     if (this.#servers.length > 1 && server === this.#current) this.#current = undefined
   }
 
-  /** Outdates all connections: their server is no longer one that may be used. */
+  /** Outdates all connections, because their server may no longer be used. */
   retire(client: object): void {
     if (!this.isChecked || !this.isCurrent(client)) return
     this.generation = {}
@@ -114,13 +122,13 @@ export class Servers {
   }
 
   /**
-   * Takes note of the state of a server to which a connection was opened. Returns the generation of the connection. Throws
+   * Records the state of a server to which a connection was opened. Returns the generation of the connection. Throws
    * {@link NoServer} if the server may not be used.
    */
   admit(server: Server, state: ServerState): object {
     const refusal = refusalOf(state, this.wants, this.#seen)
     if (refusal) throw new NoServer(`The server ${server.name} may not be used: it ${refusal}.`)
-    // Another connection may have chosen another server in the meantime. This one is outdated from its beginning.
+    // If another connection has chosen another server meanwhile, this one is outdated from the beginning.
     if (this.#current !== undefined && server !== this.#current) return {}
     this.#adopt(server, state)
     return this.generation
@@ -152,7 +160,7 @@ export class Servers {
     const grace = found.promise.then(() => setTimeout(graceMs, undefined, { ref: false }))
     await Promise.race([Promise.all(this.#servers.map(ask)), grace])
     isOver = true
-    // A silent server would keep a command from ending.
+    // An open connection to a silent server would delay the end of a command.
     for (const client of asking) client.connection.stream.destroy()
     const chosen = chooseServer(candidates, this.wants, this.#last?.index)
     if (!chosen) {
@@ -170,7 +178,10 @@ export class Servers {
     return new NoServer(`No host of the database is usable as ${this.wants}: ${told.join('; ')}.`)
   }
 
-  /** Asks a server for its state. Returns the reason if it cannot be used, as "it …". `asking` has its connection meanwhile. */
+  /**
+   * Asks a server for its state. Returns the reason if it cannot be used, as "it …". `asking` contains its connection
+   * meanwhile.
+   */
   async #examine(server: Server, asking: Set<ServerClient>): Promise<ServerState | string> {
     const client = new ServerClient(this, { connectionTimeoutMillis: patienceMs })
     asking.add(client)
@@ -196,7 +207,7 @@ export class Servers {
   }
 }
 
-/** Runs `work` on a connection of its own, with no settings but those of the URL. */
+/** Runs `work` on a separate connection, with only the settings of the URL. */
 export async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await new Servers(url, {}).connect()
   try {
@@ -217,7 +228,8 @@ type Connection = {
 
 type State = { system: string; timeline: number | null; is_standby: boolean; is_read_only: boolean }
 
-// pg_control_checkpoint() tells the new timeline only after the first checkpoint, the name of the WAL file at once.
+// pg_control_checkpoint() reports the new timeline only after the first checkpoint. The name of the WAL file shows it
+// at once.
 const readState = `
   select system_identifier::text as system, pg_is_in_recovery() as is_standby,
     current_setting('default_transaction_read_only')::boolean as is_read_only,
@@ -225,25 +237,28 @@ const readState = `
       then ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer end as timeline
   from pg_control_system()`
 
-/** Some services of PostgreSQL lack the functions of {@link readState}, or do not permit them. Timelines are not compared then. */
+/**
+ * Some PostgreSQL services lack the functions of {@link readState}, or do not permit them. Timelines are not compared
+ * then.
+ */
 const unreadable = ['42501', '42883', '0A000']
 
 /**
- * A connection to the server that {@link Servers} chooses when it connects. It is lost with the first report of its server that
+ * A connection to the server that {@link Servers} chooses when it connects. It is outdated once its server reports that
  * it may no longer be used.
  */
 export class ServerClient extends pg.Client {
   generation: object
   readonly #servers: Servers
   readonly #reports = new Map<string, string>()
-  /** The server, once the connection to it was admitted. */
+  /** The server, once the connection was admitted. */
   #server: Server | undefined
 
   constructor(servers: Servers, settings: pg.ClientConfig = {}) {
     super({ ...servers.settings, ...settings })
     this.#servers = servers
     this.generation = servers.generation
-    // An error without a listener would end the process. The statements of the connection get the error, too.
+    // An error without a listener would end the process. The statements of the connection fail with the error, too.
     this.on('error', () => this.#servers.forget(this.#server))
   }
 
@@ -305,7 +320,7 @@ export class ServerClient extends pg.Client {
 
 const unansweredCodes = /^(E[A-Z_]+)$/
 
-/** Why a server cannot be used, without the password. */
+/** The reason why a server cannot be used, without the password. */
 function reasonOf(error: Error & { code?: string }, client: pg.Client): string {
   const { user, database } = client
   const { code = '', message } = error

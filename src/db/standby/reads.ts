@@ -6,12 +6,12 @@ import { isDeadlock, isReadOnly, isUnavailable } from '../pg-errors.ts'
 import { Sequences } from './sequences.ts'
 import type { StandbyState, StandbyWatch } from './standby.ts'
 
-/** How long a read waits for a change that the standby has not replayed yet. */
+/** The maximum wait of a read for a change that the standby has not replayed yet. */
 const patienceMs = 1_000
-/** With a lag beyond this, waiting is in vain, and the primary answers at once. */
+/** With a lag beyond this, a wait would be too long, so the primary answers at once. */
 const maxAwaitedLagSeconds = 2
 
-/** A read: its organization, the change that it must show, if there is one, and whether it prefers the reader. */
+/** A read: its organization, the change that it must show, if any, and whether it prefers the reader. */
 export type Read = {
   organization_id: number
   sequence: number | undefined
@@ -19,17 +19,17 @@ export type Read = {
   signal: Signal
 }
 
-/** Runs a read on a database. `isReader` says that it is one whose data may be older than those of the primary. */
+/** Runs a read on a database. With `isReader`, its data may be older than those of the primary. */
 type ReadWork<T> = (db: DatabasePool, isReader: boolean) => Promise<T>
 
-/** Where the reads of this process go. */
+/** Selects the database for the reads of this process. */
 export type Reads = {
-  /** Whether this process only reads: the one database it has is a standby. */
+  /** Whether this process only reads, because its only database is a standby. */
   isReader: boolean
-  /** Whether a read without If-Sequence runs on the primary without further ado. */
+  /** Whether a read without If-Sequence always runs on the primary. */
   isPlain(read: { prefersReader: boolean }): boolean
   run<T>(read: Read, work: ReadWork<T>): Promise<T>
-  /** The state of the standby at the last look, at most some seconds ago. Undefined without one. */
+  /** The last observed state of the standby, some seconds old at most. Undefined without a standby. */
   standby(): StandbyState | undefined
 }
 
@@ -47,7 +47,10 @@ export function readsOfPrimary(db: DatabasePool): Reads {
   }
 }
 
-/** The reads of a process with KITH_ROLE=reader. A read that conflicts with the replay of the standby runs a second time. */
+/**
+ * The reads of a process with KITH_ROLE=reader. A read that conflicts with the replay of the standby runs a second
+ * time.
+ */
 export function readsOfReader(db: DatabasePool, watch: StandbyWatch): Reads {
   const sequences = new Sequences(db)
   return {
@@ -70,7 +73,7 @@ export function readsOfReader(db: DatabasePool, watch: StandbyWatch): Reads {
   }
 }
 
-/** Some reads store something first, such as the index of the field that a page is sorted by. */
+/** Some reads first store something, such as the index of the field that sorts a page. */
 function throwNeedsPrimary(): never {
   refuse(
     'operation_failed',
@@ -87,8 +90,8 @@ type BothOptions = {
 }
 
 /**
- * The reads of a process with DATABASE_URL and DATABASE_READ_URL. Those that prefer the reader, and those with a number that the standby
- * reaches in time, run on the standby. The primary answers what the standby cannot.
+ * The reads of a process with DATABASE_URL and DATABASE_READ_URL. A read runs on the standby if it prefers the reader,
+ * or has a number that the standby reaches in time. The primary answers the other reads.
  */
 export function readsOfBoth({ primary, reader, watch, observer }: BothOptions): Reads {
   const onPrimary = readsOfPrimary(primary)
@@ -115,14 +118,14 @@ export function readsOfBoth({ primary, reader, watch, observer }: BothOptions): 
   }
 }
 
-/** Why the standby is not asked; undefined if it is. */
+/** The reason why the standby is not used, or undefined if it is. */
 function unusable({ state }: StandbyWatch, sequence: number | undefined): Fallback | undefined {
   const { condition, lagSeconds = 0 } = state
   if (condition !== 'ready') return condition
   return sequence !== undefined && lagSeconds > maxAwaitedLagSeconds ? 'sequence' : undefined
 }
 
-/** Why the primary can do what failed on the standby; undefined if it cannot. */
+/** The reason why the primary can do a read that failed on the standby, if it can. */
 function fallbackOf(error: unknown): Fallback | undefined {
   if (error instanceof NotArrived) return 'sequence'
   if (isReadOnly(error)) return 'write'

@@ -4,9 +4,12 @@ import { NotArrived } from '../../values/errors.ts'
 import type { Database } from '../db.ts'
 import { readSequencesSql } from './sql.ts'
 
-/** The pause between two looks while requests wait. One look is for all of them, of all organizations. */
+/** The pause between two polls while requests wait. One poll serves all waiting requests of all organizations. */
 const pollMs = 5
-/** A number that was read this long ago is not read again. Not longer: another standby may have taken the place of the one that had it. */
+/**
+ * A number is read again after this time. It may not be trusted longer, because another standby may have replaced the
+ * server that showed it.
+ */
 const trustMs = 1_000
 
 type Waiter = { sequence: number; sinceMs: number; untilMs: number; resolve(): void; reject(error: unknown): void }
@@ -14,7 +17,9 @@ type Waiter = { sequence: number; sinceMs: number; untilMs: number; resolve(): v
 /** Lets requests wait until a server shows a change of their organization. */
 export class Sequences {
   readonly #db: Database
-  /** The newest number of each organization and when it was read, by performance.now(). Entries are never removed. */
+  /**
+   * The newest number of each organization, and the time of its read by performance.now(). Entries are never removed.
+   */
   readonly #known = new Map<number, { sequence: number; readAtMs: number }>()
   readonly #waiters = new Map<number, Set<Waiter>>()
   #isLooking = false
@@ -24,8 +29,8 @@ export class Sequences {
   }
 
   /**
-   * Resolves when the server shows the change `sequence`. Looks at least once, and throws {@link NotArrived} after
-   * `patienceMs`, or what the database throws.
+   * Resolves when the server shows the change `sequence`. Polls at least once. Throws {@link NotArrived} after
+   * `patienceMs`, or the error of the database.
    */
   async reach(organization_id: number, sequence: number, patienceMs: number, signal: Signal): Promise<void> {
     signal.throwIfAborted()
@@ -38,7 +43,7 @@ export class Sequences {
     this.#waiters.set(organization_id, waiters.add(waiter))
     const abort = () => reject(signal.reason)
     signal.addEventListener('abort', abort, { once: true })
-    // A look may be stuck.
+    // The running poll may be stuck.
     const timer =
       patienceMs > 0 ? setTimeout(() => reject(this.#lateFault(organization_id, waiter)), patienceMs) : undefined
     void this.#look()
@@ -76,7 +81,7 @@ export class Sequences {
         for (const organization_id of organizations)
           for (const waiter of this.#waiters.get(organization_id) ?? []) waiter.reject(error)
       }
-      // A waiter that was settled is removed in a later turn of the event loop.
+      // A settled waiter is removed in a later event-loop turn.
       await pause(pollMs)
     }
     this.#isLooking = false
@@ -86,7 +91,7 @@ export class Sequences {
     const newest = this.#known.get(organization_id)?.sequence ?? -1
     for (const waiter of this.#waiters.get(organization_id) ?? [])
       if (newest >= waiter.sequence) waiter.resolve()
-      // A look that began before the request may be older than its write.
+      // A poll that began before the request may be older than its write.
       else if (startedMs >= waiter.sinceMs && performance.now() >= waiter.untilMs)
         waiter.reject(this.#lateFault(organization_id, waiter))
   }

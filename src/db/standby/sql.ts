@@ -1,15 +1,16 @@
 import { statement } from '../db.ts'
 
-/** $1: organizations. The number of the newest change that this server shows of each. */
+/** $1: organizations. The number of the newest change of each that this server shows. */
 export const readSequencesSql = statement(
   'read_sequences',
   'select organization_id, sequence from change_heads where organization_id = any($1::integer[])',
 )
 
 /**
- * The state of a server that should be a standby. `received` and `replayed` are positions in the write-ahead log, in bytes; null on a
- * primary, and `received` also on a standby that has not streamed since its start. `replayed_age` is the age in seconds of the newest
- * transaction that it has replayed. A role without pg_read_all_stats sees the pid of the receiver and nothing else of it.
+ * The state of a server that should be a standby. `received` and `replayed` are positions in the write-ahead log, in
+ * bytes. Both are null on a primary, and `received` also on a standby that has not streamed since its start.
+ * `replayed_age` is the age in seconds of the newest replayed transaction. A role without pg_read_all_stats sees only
+ * the pid of the receiver.
  */
 export const readStandbySql = statement(
   'read_standby',

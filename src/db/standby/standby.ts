@@ -2,12 +2,12 @@ import type { Database } from '../db.ts'
 import { readStandbySql } from './sql.ts'
 
 /**
- * Whether reads may use a server: it is `ready`; it does not respond (`away`); it is too far behind its primary; or it does
- * not have the tables of this version of kith yet.
+ * The condition of a server for reads: usable (`ready`); not responding (`away`); too far behind its primary; or
+ * without the tables of this version of kith.
  */
 type StandbyCondition = 'ready' | 'away' | 'behind' | 'tables'
 
-/** The lag is undefined while it is unknown, and 0 for a server that is a primary. */
+/** The lag is undefined while it is unknown, and 0 for a primary. */
 export type StandbyState = {
   condition: StandbyCondition
   isPrimary: boolean
@@ -16,9 +16,9 @@ export type StandbyState = {
 }
 
 export type StandbyWatch = {
-  /** The state at the last look. */
+  /** The last observed state. */
   readonly state: StandbyState
-  /** Looks at the server. Concurrent calls share a look. Never rejects. */
+  /** Checks the server. Concurrent calls share a check. Never rejects. */
   look(): Promise<StandbyState>
 }
 
@@ -35,16 +35,16 @@ type WatchOptions = {
   maxLagSeconds: number
   /** The number of migrations that this version of kith needs. */
   migrations: number
-  /** Called when the state has another condition than before, or when a primary takes the place of a standby. */
+  /** Called when the condition changes, or when a primary replaces a standby. */
   onChange: (state: StandbyState) => void
 }
 
-/** A server that has not answered a look within this time is away, also if the statement stays stuck for longer. */
+/** A server that does not answer a check within this time is away, even if the statement stays stuck for longer. */
 const timeoutMs = 1_000
 
 const away: StandbyState = { condition: 'away', isPrimary: false, lagSeconds: undefined, lagBytes: undefined }
 
-/** Watches a server whose reads this process uses. */
+/** Watches a server that this process reads from. */
 export function watchStandby(db: Database, { maxLagSeconds, migrations, onChange }: WatchOptions): StandbyWatch {
   const meter = new ReplayLagMeter()
   let state = away
@@ -95,7 +95,7 @@ export function watchStandby(db: Database, { maxLagSeconds, migrations, onChange
   }
 }
 
-/** A look at a standby: positions in the write-ahead log in bytes, and times in milliseconds. */
+/** A sample of a standby: positions in the write-ahead log in bytes, and times in milliseconds. */
 export type ReplaySample = {
   nowMs: number
   /** Null if the standby has not streamed since its start. */
@@ -103,20 +103,20 @@ export type ReplaySample = {
   replayed: number
   /** Whether the standby is connected to its primary. */
   isReceiving: boolean
-  /** The age of the newest transaction that was replayed; null if there was none since the start. */
+  /** The age of the newest replayed transaction. Null if there was none since the start. */
   replayedAgeMs: number | null
 }
 
-/** `seconds` is undefined while nothing tells how far the standby is behind. */
+/** `seconds` is undefined while the lag is unknown. */
 export type ReplayLag = { seconds: number | undefined; bytes: number | undefined }
 
-/** With a look each second, this is more than an hour. Beyond it, every second position is forgotten. */
+/** With one sample each second, this is more than an hour. Beyond it, every second position is dropped. */
 const maxPositions = 4_096
 
 /**
- * Computes how far a standby is behind from looks at it. The age of the last replayed transaction alone would show an idle primary as
- * lag. So this remembers when each position of the log was first seen as received: the standby is behind since the first one that it has not
- * replayed. A standby without a connection is behind since it was last seen with one.
+ * Computes the lag of a standby from samples. The age of the last replayed transaction alone would show an idle primary
+ * as lag. So this records when each position of the log was first received. The standby lags since the first position
+ * that it has not replayed. A standby without a connection lags since its connection was last seen.
  */
 export class ReplayLagMeter {
   #positions: { received: number; atMs: number }[] = []
@@ -126,7 +126,7 @@ export class ReplayLagMeter {
 
   observe({ nowMs, received, replayed, isReceiving, replayedAgeMs }: ReplaySample): ReplayLag {
     if (received !== null && received > Math.max(this.#lastReceived, replayed)) {
-      // The arrival of the first position was not seen. It was after the last transaction that was replayed.
+      // The arrival of the first position was not observed. It was after the last replayed transaction.
       this.#positions.push({ received, atMs: this.#isFirst ? nowMs - (replayedAgeMs ?? 0) : nowMs })
       if (this.#positions.length > maxPositions) this.#positions = this.#positions.filter((_, index) => index % 2 === 0)
     }

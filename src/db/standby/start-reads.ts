@@ -22,7 +22,7 @@ type Parts = {
 /** The reads of a process, and the pool of the standby of DATABASE_READ_URL. */
 export type RunningReads = { reads: Reads; reader?: DatabasePool; stop(): Promise<void> }
 
-/** Starts what selects the database of each read. A standby is looked at each second. */
+/** Starts the selection of the database for reads. A standby is checked each second. */
 export async function startReads(parts: Parts): Promise<RunningReads> {
   const { db, config, readerObserver, statementTimeoutMs, logger } = parts
   const { role, databaseReadUrl, databaseConnections, readerMaxLagSeconds, limits } = config
@@ -67,7 +67,7 @@ const conditions = {
   tables: 'the standby does not have the tables of this version of kith yet',
 }
 
-/** Logs the change of a condition once. */
+/** Logs each change of the condition once. */
 function logChange(logger: Logger, { condition, isPrimary, lagSeconds }: StandbyState, hasPrimary: boolean) {
   if (condition !== 'ready') {
     const consequence = hasPrimary ? 'the primary serves all reads' : 'this reader is not ready'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { type Adapter, isSame, member, secondsToMs, throwUnsigned, typeIn } from './provider.ts'
 
-/** The webhooks of Mailgun: HMAC with SHA-256 over a timestamp and a token, which is used once. */
+/** The webhooks of Mailgun: HMAC with SHA-256 over a timestamp and a token, which is used only once. */
 export const mailgun: Adapter = {
   secretName: 'secret',
   verify({ secret }, content) {

@@ -1,6 +1,6 @@
 import { type Adapter, isSame, member, throwUnsigned, typeIn } from './provider.ts'
 
-/** The webhooks of Postmark, which are not signed: their path is secret, and may ask for a user and a password. */
+/** The webhooks of Postmark. They are not signed, so their path is secret, and may require a user and a password. */
 export const postmark: Adapter = {
   secretName: 'secret',
   isOptional: true,
@@ -12,7 +12,8 @@ export const postmark: Adapter = {
   read(content) {
     const kind = String(member(content, 'RecordType'))
     const name = kind === 'Bounce' ? member(content, 'Type') : kind
-    // Bounces and complaints tell themselves. What an operator suppresses by hand is no answer of the person.
+    // Postmark reports bounces and complaints in separate events. A suppression by an operator is no answer of the
+    // person.
     const isForeign =
       kind === 'SubscriptionChange' &&
       !(

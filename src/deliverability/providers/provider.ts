@@ -10,38 +10,42 @@ export type Incoming = { headers: IncomingHttpHeaders; body: Buffer; secret: str
 
 /** A request with a valid signature. */
 export type Signed = {
-  /** What a second request of the same would have again. Undefined if the provider signs nothing. */
+  /** Identifies the request, so that kith refuses a repetition. Undefined if the provider signs nothing. */
   token?: string
-  /** When it was signed. */
+  /** The time of the signature. */
   atMs?: number
   /** Confirms the subscription that the request asks for. */
   confirm?: () => Promise<unknown>
 }
 
-/** What an event tells. Without a type, kith has no use for it. `at` is a time of RFC 3339 or seconds since 1970. */
+/** The content of an event. kith ignores an event without a type. `at` is a time of RFC 3339 or seconds since 1970. */
 export type Told = { type: GivenEvent['type'] | undefined; address: unknown; at: unknown; reference: unknown }
 
-/** How a provider signs its requests, and what they tell. */
+/** Verifies and reads the requests of a provider. */
 export type Adapter = {
   secretName: SecretName
   isOptional?: true
   /** Returns the rule that a secret breaks. Undefined if it breaks none. */
   faultOf?(secret: string): string | undefined
-  /** Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider signed the request. */
+  /**
+   * Checks the signature. `content` is undefined if the body is not JSON. Throws a Fault of 401 unless the provider
+   * signed the request.
+   */
   verify(incoming: Incoming, content: unknown): Signed | Promise<Signed>
   read(content: unknown): Told[]
 }
 
-/** Providers repeat a request for up to a day. Their clocks may be ahead a little. */
+/** Providers repeat a request for up to a day. Their clocks may be slightly ahead. */
 const maxAgeMs = 86_400_000
 const maxAheadMs = 300_000
 
-/** How long tokens are kept: a request is older than that only with an old timestamp. */
+/** How long tokens are kept. An older request also has a timestamp that is too old. */
 export const keptTokensMs = maxAgeMs + maxAheadMs
 
 /**
- * Checks the signature and the age of a request, and reads its events. `ignored` is the number of those that kith has no use for. Throws a Fault
- * of 401 for a request that the provider did not sign, and of 400 for one that it did but is not JSON.
+ * Checks the signature and the age of a request, and reads its events. `ignored` is the number of events that kith does
+ * not use. Throws a Fault of 401 for a request that the provider did not sign, and of 400 for a signed one that is not
+ * JSON.
  */
 export async function receive(provider: Provider, adapter: Adapter, incoming: Incoming) {
   const { body, nowMs } = incoming
@@ -55,7 +59,7 @@ export async function receive(provider: Provider, adapter: Adapter, incoming: In
   return { events, ignored: told.length - events.length, token, isConfirmed: confirm !== undefined }
 }
 
-/** Throws a Fault of 401. The message does not tell what is wrong with the signature. */
+/** Throws a Fault of 401. The message does not say what is wrong with the signature. */
 export function throwUnsigned(): never {
   return refuse('unauthorized', 'The request has no valid signature of the source.')
 }
@@ -64,10 +68,10 @@ export function throwUnsigned(): never {
 export const isSame = (one: string, other: string): boolean =>
   timingSafeEqual(createHash('sha256').update(one).digest(), createHash('sha256').update(other).digest())
 
-/** The time of a number of seconds since 1970, in milliseconds. Throws a Fault of 401 for a text that is none. */
+/** Converts seconds since 1970 to milliseconds. Throws a Fault of 401 for a text that is no number. */
 export const secondsToMs = (text: string): number => (/^\d{1,12}$/.test(text) ? Number(text) * 1_000 : throwUnsigned())
 
-/** A member of what may be an object. */
+/** A member of a value that may be an object. Undefined if it has none. */
 export const member = (value: unknown, ...names: string[]): unknown =>
   names.reduce<unknown>(
     (found, name) =>
@@ -75,7 +79,7 @@ export const member = (value: unknown, ...names: string[]): unknown =>
     value,
   )
 
-/** The type of an event by its name there. Undefined for one that kith has no use for. */
+/** The type of an event by the provider's name for it. Undefined for an event that kith does not use. */
 export const typeIn = (types: Record<string, GivenEvent['type']>, name: unknown): GivenEvent['type'] | undefined =>
   Object.hasOwn(types, String(name)) ? types[String(name)] : undefined
 
@@ -83,7 +87,7 @@ export const list = (value: unknown): unknown[] => (Array.isArray(value) ? value
 
 const maxReference = 255
 
-/** An event of an email address. A time that is none is now. Undefined for an event without a type or an address. */
+/** An event of an email address. An invalid time becomes the current one. Undefined without a type or an address. */
 function eventOf(provider: Provider, { type, address, at, reference }: Told, nowMs: number): GivenEvent | undefined {
   if (type === undefined || typeof address !== 'string' || address.length > 1_000) return undefined
   const bare = /<([^<>]+)>\s*$/.exec(address)?.[1] ?? address.trim()
@@ -93,7 +97,7 @@ function eventOf(provider: Provider, { type, address, at, reference }: Told, now
   return typeof id === 'string' && id !== '' ? { ...given, reference: storable(id.slice(0, maxReference)) } : given
 }
 
-/** The text without what PostgreSQL does not store in JSON: NUL, and half of a pair of surrogates. */
+/** The text without NUL and unpaired surrogates, which PostgreSQL does not store in JSON. */
 const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\u{fffd}')
 
 function timeOf(at: unknown, nowMs: number): string {

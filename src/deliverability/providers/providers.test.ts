@@ -11,7 +11,7 @@ const { send, ok } = organization
 const makeSource = (provider: string, secrets: object = {}) =>
   ok('POST', '/v1/deliverability/sources', { key: provider, provider, ...secrets })
 
-/** Sends what a provider sends. Returns the status and the counts. */
+/** Sends a request as a provider does. Returns the status and the counts. */
 async function deliver(path: string, body: string | Buffer, headers: Record<string, string> = {}) {
   const options = { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: body as string }
   const response = await fetch(service.address + path, options)
@@ -303,7 +303,7 @@ describe('SES by SNS', () => {
   const pem = selfSigned(publicKey, privateKey, 1, 'sns.amazonaws.com')
   let path: string
   let asked: string[]
-  /** What SNS serves, by URL. Every test has other URLs, because kith keeps the certificates. */
+  /** The texts that SNS serves, by URL. Every test has other URLs, because kith caches the certificates. */
   let served: Map<string, string>
   let certificateUrl: string
   beforeEach(async () => {
@@ -327,7 +327,7 @@ describe('SES by SNS', () => {
   }
   type Options = { key?: KeyObject; more?: Record<string, string>; after?: Record<string, string> }
 
-  /** A message as SNS sends it. `more` is signed with it, and `after` is not. */
+  /** A message as SNS sends it. The signature covers `more`, but not `after`. */
   function message(
     Type: keyof typeof names,
     Message: string,

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { type Adapter, list, member, secondsToMs, throwUnsigned, typeIn } from './provider.ts'
 
-/** The public key as SendGrid shows it: base64 of its DER. Undefined for a text that is none. */
+/** The public key in SendGrid's format: base64 of its DER. Undefined for a text that is no key. */
 function readPublicKey(text: string): KeyObject | undefined {
   try {
     const key = createPublicKey({ key: Buffer.from(text, 'base64'), format: 'der', type: 'spki' })
@@ -25,13 +25,13 @@ export const sendgrid: Adapter = {
     const atMs = secondsToMs(timestamp)
     const signed = Buffer.concat([Buffer.from(timestamp), body])
     if (!verify('sha256', signed, key, Buffer.from(signature, 'base64'))) return throwUnsigned()
-    // An ECDSA signature can be written in several ways, so what is signed is remembered.
+    // An ECDSA signature can be written in several ways, so the signed bytes are the token.
     return { token: signed.toString('latin1'), atMs }
   },
   read: content =>
     list(content).map(event => {
       const type = typeIn(types, member(event, 'event'))
-      // A bounce that is `blocked` was refused for now: the mailbox may exist.
+      // A bounce of the type `blocked` is temporary: the mailbox may exist.
       const isBlocked = type === 'hard_bounce' && member(event, 'type') === 'blocked'
       return {
         type: isBlocked ? 'soft_bounce' : type,

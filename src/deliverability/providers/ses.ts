@@ -4,14 +4,14 @@ import { refuse } from '../../values/errors.ts'
 import { parseJson } from '../../values/parse-json.ts'
 import { type Adapter, list, member, type Told, throwUnsigned } from './provider.ts'
 
-// The events of Amazon SES, which SNS sends: signed with RSA by a certificate that the message names. kith requests nothing but the
-// certificate and the confirmation of a subscription, over https, of a host of SNS itself.
+// The events of Amazon SES, which SNS sends, signed with RSA by a certificate that the message names. kith requests
+// only the certificate and the confirmation of a subscription, over https, from a host of SNS itself.
 
 const snsHost = /^sns\.[a-z]{2}(?:-[a-z]+)+-\d\.amazonaws\.com(?:\.cn)?$/
 const maxBytes = 64 * 1_024
 const fetchMs = 5_000
 
-/** The URL, if it is one of SNS itself. Throws a Fault of 401 otherwise. */
+/** The URL if its host is one of SNS. Throws a Fault of 401 otherwise. */
 function snsUrl(text: unknown): URL {
   const url = typeof text === 'string' && text.length <= 2_048 ? URL.parse(text) : null
   const isAllowed =
@@ -23,7 +23,7 @@ function snsUrl(text: unknown): URL {
   return url && isAllowed ? url : throwUnsigned()
 }
 
-/** Requests a URL of {@link snsUrl}. A redirect would lead elsewhere, so it is refused. */
+/** Requests a URL of {@link snsUrl}. Refuses a redirect, because it would lead to another host. */
 async function request(url: URL): Promise<string> {
   try {
     const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(fetchMs) })
@@ -44,7 +44,10 @@ async function request(url: URL): Promise<string> {
 const maxCertificates = 50
 const certificates = new Map<string, X509Certificate[]>()
 
-/** The certificates of a URL, the one that signs first. Those that were checked are kept, so that SNS is asked once for each. */
+/**
+ * The certificates of a URL, beginning with the one that signs. Checked certificates are cached, so that kith requests
+ * each URL only once.
+ */
 async function certificatesAt(url: URL, nowMs: number): Promise<X509Certificate[]> {
   const known = certificates.get(url.href)
   if (known) return known
@@ -68,8 +71,9 @@ function read(pem: string): X509Certificate {
 const snsName = /^sns(?:\.[a-z\d-]+)?\.amazonaws\.com(?:\.cn)?$/
 
 /**
- * Throws a Fault of 401 unless the first certificate names SNS, each is signed by the next, and a last one that a root of Node.js has issued is signed by
- * that root. SNS serves the first one alone: then the TLS of its host is what vouches for it.
+ * Throws a Fault of 401 unless the first certificate names SNS and each is signed by the next. If a root of Node.js has
+ * issued the last one, that root must have signed it. SNS serves the first certificate alone, so the TLS connection to
+ * its host vouches for it.
  */
 function checkChain(chain: readonly X509Certificate[], nowMs: number): void {
   const [first] = chain
@@ -103,7 +107,7 @@ const signedMembers: Record<string, readonly string[]> = {
 }
 const algorithms: Record<string, string> = { 1: 'sha1', 2: 'sha256' }
 
-/** Checks what SNS signs. Throws a Fault of 401. */
+/** Checks the signature of a message of SNS. Throws a Fault of 401. */
 async function checkSignature(message: unknown, nowMs: number): Promise<void> {
   const names = signedMembers[String(member(message, 'Type'))]
   const algorithm = algorithms[String(member(message, 'SignatureVersion'))]
@@ -137,7 +141,7 @@ export const ses: Adapter = {
     return { ...signed, confirm: () => request(snsUrl(member(content, 'SubscribeURL'))) }
   },
   read(content) {
-    // The message of a notification is a text, and JSON if it is one of SES.
+    // The message of a notification is a text, and JSON if SES sent it.
     const message = parseJson(String(member(content, 'Message')))
     const kind = String(member(message, 'notificationType') ?? member(message, 'eventType')).toLowerCase()
     const { type, recipients } = meaningOf(kind, member(message, kind))
@@ -149,7 +153,7 @@ export const ses: Adapter = {
   },
 }
 
-/** The type of the events in a part of a message, and whom they concern. */
+/** The type of the events in a part of a message, and their recipients. */
 function meaningOf(kind: string, part: unknown): { type: Told['type']; recipients: unknown } {
   if (kind === 'delivery') return { type: 'delivered', recipients: member(part, 'recipients') }
   if (kind === 'complaint') return { type: 'complaint', recipients: member(part, 'complainedRecipients') }

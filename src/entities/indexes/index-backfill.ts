@@ -37,11 +37,10 @@ type Unfilled = { index_id: number; stack_id: number; type: AttributeType } & (
 export type BackfillOptions = { signal?: Signal | undefined; entitiesPerBatch?: number }
 
 /**
- * Fills the indexes of attributes from stored values, in small transactions, deletes the keys of dropped indexes, and computes the keys of
- * phones anew after their country has changed.
- * Writers maintain an index from its declaration on. A batch locks the head as a writer does, so it never stores an
- * outdated value. The backfill resumes where it or another process stopped. Returns the number of scanned entities.
- * Throws database errors; the caller retries later.
+ * Fills the indexes of attributes from stored values, in small transactions. Deletes the keys of dropped indexes, and
+ * recomputes the keys of phones after their country has changed. Writers maintain an index from its declaration on. A
+ * batch locks the head as a writer does, so it never stores an outdated value. The backfill resumes where it or another
+ * process stopped. Returns the number of scanned entities. Throws database errors; the caller retries later.
  */
 export async function backfillIndexes(db: Database, options: BackfillOptions = {}): Promise<number> {
   const dataKey = dataKeyOf(db)
@@ -70,8 +69,8 @@ export async function backfillIndexes(db: Database, options: BackfillOptions = {
 
 type Version = { organization_id: number; schema_version: number }
 
-// After a completed backfill, new work appears only when the definitions change. Idle organizations cost no query, and one statement
-// tells that all are.
+// After a completed backfill, new work appears only when the definitions change. An idle organization costs no query:
+// one statement checks all organizations.
 type Filled = { dataKey?: object; digest?: string | null }
 const filledIndexes = perDatabase((): Filled => ({}))
 const completedFills = perOrganizationData((): { version?: number } => ({}))
@@ -131,7 +130,6 @@ function fillBatch(context: Context, index: Unfilled, limit: number): Promise<nu
   })
 }
 
-/** Reads the terms of entities. */
 async function readTerms({ tx, organization_id }: Within, index: Unfilled, ids: string[]): Promise<Term[]> {
   const { index_id, stack_id, type } = index
   const values = [organization_id, stack_id, ids]

@@ -13,7 +13,7 @@ export const deleteKeysSql = statement(
    ))`,
 )
 
-/** $2: [{index_id, value, entity_id}]. Keeps those that exist. */
+/** $2: [{index_id, value, entity_id}]. Skips the keys that exist. */
 export const insertKeysSql = statement(
   'insert_index_keys',
   `insert into terms (organization_id, index_id, value, entity_id)
@@ -23,7 +23,7 @@ export const insertKeysSql = statement(
    on conflict do nothing`,
 )
 
-/** Appends keys of new entities, which have none. A COPY takes half of the time of the INSERT, which looks for each key. */
+/** Appends the keys of new entities. A COPY takes half the time of an INSERT that looks up each key. */
 export const appendKeys = copyInto('append_index_keys', 'terms', ['organization_id', 'index_id', 'value', 'entity_id'])
 
 /** Returns the indexes whose backfill is not complete. */
@@ -82,7 +82,10 @@ export const advanceFillSql = statement(
    where organization_id = $1 and index_id = $2`,
 )
 
-/** $2: index, $3: the version after this. Needs the head's lock. Increments the schema version, so every process learns that the index is ready. */
+/**
+ * $2: index, $3: the next schema version. Needs the head's lock. Stores this version, so every process learns that the
+ * index is ready.
+ */
 export const finishFillSql = statement(
   'finish_fill',
   `with ready as (
@@ -130,7 +133,7 @@ export const deleteFillsSql = statement(
      and not exists (select from sort_indexes s where s.organization_id = $1 and s.index_id = f.index_id)`,
 )
 
-/** Needs the head's lock. Returns no row if all keys are those of the setting. */
+/** Needs the head's lock. Returns no row if all keys match `default_country`. */
 export const readPhoneKeysSql = statement(
   'read_phone_keys',
   `select s.phone_keys_after as after_id from organization_settings s
@@ -144,7 +147,7 @@ export const scanPhonesSql = statement(
    where e.organization_id = $1 and e.stack_id = 0 and e.id > $2 order by e.id limit $3`,
 )
 
-/** $2: people. The phones without a prefix of people who were merged into them. */
+/** $2: people. Returns the phones without a prefix of the people who were merged into them. */
 export const scanMergedPhonesSql = statement(
   'scan_merged_phones',
   `select m.id, m.person_id, null::text as mobile_prefix, m.undo->'other'->'columns'->>'mobile_number' as mobile_number, m.mobile_key
@@ -168,7 +171,10 @@ export const storeMergedPhoneKeysSql = statement(
    where m.organization_id = $1 and m.id = v.id`,
 )
 
-/** $2: people. The segments test them with the next change of the log, which does not tell of them. */
+/**
+ * $2: people. The segments check these people together with the next change of the log, because the log does not list
+ * them.
+ */
 export const insertPhoneChecksSql = statement(
   'insert_phone_checks',
   `insert into segment_checks (organization_id, entity_id)
@@ -176,7 +182,7 @@ export const insertPhoneChecksSql = statement(
    where h.organization_id = $1 on conflict do nothing`,
 )
 
-/** $2: the last scanned person; null after all. */
+/** $2: the last scanned person, or null when the scan is complete. */
 export const advancePhoneKeysSql = statement(
   'advance_phone_keys',
   'update organization_settings set phone_keys_after = $2 where organization_id = $1',

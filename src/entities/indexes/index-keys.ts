@@ -14,27 +14,29 @@ const secondsBase = 1e12
 const secondsDigits = 13
 
 /**
- * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do. Two values have one
- * term if and only if they are equal, but for times, where equal moments have one term however they are written. A text longer than 64
- * characters has its first 64 and a hash, so it is in order to every text of at most 64. Returns undefined for values without a term:
- * null, objects, arrays.
+ * The index key (term) of a scalar: a letter for its kind, then a string that sorts by code point as the values do. Two
+ * values have the same term if and only if they are equal. Times have the same term if they are the same moment. The
+ * term of a text longer than 64 characters has its first 64 and a hash, so it sorts correctly against every text of at
+ * most 64. Returns undefined for values without a term: null, objects, arrays.
  */
 export function termOf(type: AttributeType, value: unknown): string | undefined {
   if (typeof value === 'number') return `n${sortableNumber(value)}`
   if (typeof value === 'boolean') return value ? 'b1' : 'b0'
   if (typeof value !== 'string') return undefined
   if (type === 'datetime' && isDateTime(value)) return `i${sortableInstant(value)}`
-  // A date attribute may hold texts that were stored before its declaration, and are in no range of dates.
+  // A date attribute may hold texts from before its declaration, which belong to no range of dates.
   if (type === 'date' && isDate(value)) return `d${value}`
   const first = firstCharacters(value)
   return first.length === value.length ? `s${value}` : `s${first}${hashOf(value)}`
 }
 
-/** Whether a range with this operand has exactly the terms of the values in it. */
+/** Whether the terms in a range with this operand are exactly those of the values in the range. */
 export const isInOrder = (operand: string | number): boolean =>
   typeof operand === 'number' || firstCharacters(operand).length === operand.length
 
-/** Whether the values with this term are equal to each other as JSON. Times with one term may be written differently. */
+/**
+ * Whether the values with this term are equal to each other as JSON. Times with one term may be written differently.
+ */
 export const isOneValue = (term: string): boolean => !term.startsWith('i')
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('base64url').slice(0, 22)
@@ -43,12 +45,12 @@ const hashOf = (text: string) => createHash('sha256').update(text).digest('base6
 export const firstCharacters = (text: string, max = prefixCharacters): string =>
   text.length <= max ? text : [...text.slice(0, 2 * max)].slice(0, max).join('')
 
-/** What the index of an attribute depends on. */
+/** The properties of an attribute that its index depends on. */
 export type Indexed = Pick<Attribute, 'type' | 'cardinality'>
 
 /**
- * The distinct terms of a stored value. An array has the terms of its elements, or none if the attribute has one value: such an array was
- * stored before the attribute was declared, and passes no test of one value.
+ * The distinct terms of a stored value. An array has the terms of its elements, but none if the attribute has one
+ * value. Such an array is older than the declaration, and no condition on one value matches it.
  */
 export function termsOf({ type, cardinality }: Indexed, value: unknown): Set<string> {
   const scalars = Array.isArray(value) && cardinality === 'many' ? value : [value]

@@ -18,7 +18,7 @@ import {
 } from './index-keys-sql.ts'
 import { reindexPeople } from './search-index.ts'
 
-/** The head stays locked for the people of a step. A phone takes 14 µs, and the words of a person 100. */
+/** A step locks the head for this many people. A phone takes 14 µs, and the words of a person 100 µs. */
 const peoplePerStep = 200
 
 const phoneChannels = channels.filter(channel => channelTable[channel].key === 'mobile_key')
@@ -26,9 +26,9 @@ const phoneChannels = channels.filter(channel => channelTable[channel].key === '
 type Phone = { mobile_prefix: string | null; mobile_number: string | null; mobile_key: string | null }
 
 /**
- * Computes the keys of stored phones anew after `default_country` has changed, in steps that resume where this or another process stopped.
- * Each step locks the head as a writer does, so it never stores a key of an outdated number or country. The change log tells of the
- * setting only. Returns the number of people that it has looked at.
+ * Recomputes the keys of stored phones after `default_country` has changed, in steps that resume where this or another
+ * process stopped. Each step locks the head as a writer does, so it never stores a key of an outdated number or
+ * country. The change log has an entry for the setting only. Returns the number of scanned people.
  */
 export async function computePhoneKeys(
   context: Context,
@@ -46,7 +46,7 @@ export async function computePhoneKeys(
   return people
 }
 
-/** Returns the number of scanned people. Undefined if all keys are those of the setting. */
+/** Returns the number of scanned people. Undefined if all keys match the setting. */
 const computeStep = (context: Context, limit: number): Promise<number | undefined> =>
   changeOrganization<number | undefined>(context, ownAuthor(), async ({ tx, organization_id, definitions }) => {
     const [position] = await tx.query<{ after_id: string }>(readPhoneKeysSql, [organization_id])
@@ -66,7 +66,7 @@ const computeStep = (context: Context, limit: number): Promise<number | undefine
     }
   })
 
-/** Stores the keys that differ. Returns the people who are found by other phones now. */
+/** Stores the keys that differ. Returns the people who can now be found by other phones. */
 async function storeKeys(
   tx: Transaction,
   definitions: Definitions,
@@ -79,7 +79,7 @@ async function storeKeys(
   for (const person of people) {
     await yieldIfDue()
     const { id, mobile_prefix, mobile_key } = person
-    // The country is that of numbers without a prefix.
+    // The country applies only to numbers without a prefix.
     keys.set(id, mobile_prefix ? mobile_key : keyOf(person))
     if (keys.get(id) !== mobile_key) changed.add(id)
   }
@@ -94,7 +94,7 @@ async function storeKeys(
   const found = await tx.query<Merged>(scanMergedPhonesSql, [organization_id, people.map(({ id }) => id)])
   const led = found.flatMap(merged => {
     const key = keyOf(merged)
-    // The phone that the survivor has itself does not lead to it by the merge as well.
+    // A merge adds no key for a phone that the survivor has itself.
     const mobile_key = key === keys.get(merged.person_id) ? null : key
     if (mobile_key === merged.mobile_key) return []
     changed.add(merged.person_id)

@@ -2,7 +2,9 @@ import { copyInto } from '../../db/copy.ts'
 import { statement } from '../../db/db.ts'
 import { wordColumns } from '../../values/profile-fields.ts'
 
-/** The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back. */
+/**
+ * The name of the follower that indexes the words. An erasure locks its row, so that no word of the person comes back.
+ */
 export const searchFollowerName = 'search'
 
 export const readSearchIndexesSql = statement(
@@ -17,7 +19,10 @@ export const lockSearchFollowerSql = statement(
   `select f.id from followers f where f.organization_id = $1 and f.name = '${searchFollowerName}' for update`,
 )
 
-/** $2: stack, $3: keys of the searchable attributes, $4: the form of the words. Begins the index again. Its documents stay until the fill reaches them. */
+/**
+ * $2: stack, $3: keys of the searchable attributes, $4: the form of the words. Restarts the fill of the index. Its
+ * documents stay until the fill reaches them.
+ */
 export const beginSearchIndexSql = statement(
   'begin_search_index',
   `insert into search_indexes (organization_id, stack_id, keys, form, after_id, indexed, total, is_ready)
@@ -39,9 +44,9 @@ export const advanceSearchIndexSql = statement(
 )
 
 /**
- * $2: after this number, $3: up to this number, $4: fields and $5: keys of attributes with words. Returns the entities that may have
- * other words now. Without $4, all that changed. A change without any value gave or took an alias. A merge and its undoing are logged with the person who was merged, and move aliases of
- * the survivor.
+ * $2: after this number, $3: up to this number, $4: fields and $5: keys of attributes with words. Returns the entities
+ * whose words may have changed, and without $4 all changed entities. A change without values added or removed an alias.
+ * A merge and its undoing are logged with the merged person, and move aliases of the survivor.
  */
 export const listChangedEntitiesSql = statement(
   'list_changed_entities',
@@ -58,8 +63,8 @@ export const listChangedEntitiesSql = statement(
 )
 
 /**
- * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases, and emails and phones by merges. Returns each id with its entity's values, if it exists, and with its
- * document, if it has one.
+ * $2: stack, $3: ids, $4: keys, $5: whether a person may have aliases, and emails and phones by merges. Returns each id
+ * with the values of its entity and with its document, where these exist.
  */
 export const readSearchSourcesSql = statement(
   'read_search_sources',
@@ -101,7 +106,10 @@ export const deleteDocumentsSql = statement(
   `delete from search_documents d where d.organization_id = $1 and d.stack_id = $2 and d.entity_id = any($3::uuid[])`,
 )
 
-/** The words of an entity are those of its document, so none of those that it gets is there yet. */
+/**
+ * Appends words of entities. A document lists the stored words of its entity, so none of the appended words is stored
+ * yet.
+ */
 export const appendWords = copyInto('append_search_words', 'search_words', [
   'organization_id',
   'stack_id',
@@ -109,7 +117,7 @@ export const appendWords = copyInto('append_search_words', 'search_words', [
   'entity_id',
 ])
 
-/** $2: stack, $3: words and $4: the entity of each, in lines. */
+/** $2: stack, $3: words and $4: the entity of each, one per line. */
 export const deleteWordsSql = statement(
   'delete_search_words',
   `delete from search_words w where w.organization_id = $1 and w.ctid = any(array(

@@ -42,9 +42,9 @@ const fieldsWithWords = [...wordColumns, ...phoneColumns, 'external_id'] as cons
 export type SearchIndexOptions = { entitiesPerBatch?: number }
 
 /**
- * Keeps the words of people, and of the stacks with searchable attributes. It fills an index from the stored rows first, and then
- * follows the change log. It reads the rows as they are now, so the work may be done twice. Each transaction holds the lease, and an
- * erasure waits for it, so that no word of an erased person is stored afterwards.
+ * Keeps the words of people, and of the stacks with searchable attributes. It fills an index from the stored rows
+ * first, and then follows the change log. It reads the current rows, so it may repeat work. Each transaction holds the
+ * lease, and an erasure waits for it, so that no word of an erased person is stored afterwards.
  */
 export function searchFollower({ entitiesPerBatch: limit = entitiesPerBatch }: SearchIndexOptions = {}): Follower {
   return {
@@ -76,8 +76,8 @@ async function indexOrganization(task: Task, limit: number): Promise<Progress> {
     const index = indexes.find(each => each.stack_id === stack_id)
     const isCurrent = index?.form === wordsForm && index.keys.join('\n') === keys.join('\n')
     if (isCurrent && index.is_ready) continue
-    // The first fill of all reads rows that are newer than every change until now. The last change is left, so that another process
-    // finds the follower behind if this one stops.
+    // The very first fill reads rows that include every change so far, so the follower skips these changes. It leaves
+    // the last one, so that another process finds the follower behind if this process stops.
     if (indexes.length === 0 && stack_id === peopleStackId) sequence = Math.max(sequence, head - 1)
     if (!isCurrent) await beginIndex(task, stack_id, keys, sequence)
     await fillIndex(task, definitions, { stack_id, keys, after_id: isCurrent ? index.after_id : firstId }, limit)
@@ -170,8 +170,8 @@ async function indexChanges(
 }
 
 /**
- * Stores the words that people have now, in a transaction that has locked the head. Waits for the follower, which may store words of the
- * same people.
+ * Stores the current words of people, in a transaction that has locked the head. Waits for the follower, which may
+ * store words of the same people.
  */
 export async function reindexPeople(tx: Transaction, definitions: Definitions, ids: string[]): Promise<void> {
   const { organization_id } = definitions
@@ -183,9 +183,9 @@ export async function reindexPeople(tx: Transaction, definitions: Definitions, i
 
 type Source = {
   id: string
-  /** Null if the entity does not exist. Its other members are null then, too. */
+  /** Null if the entity does not exist. The other members are then null too. */
   exists: true | null
-  /** The texts of the fields of a profile that are searched, see {@link wordColumns}. */
+  /** The texts of the searched profile fields, see {@link wordColumns}. */
   texts: (string | null)[] | null
   /** The phone in E.164. */
   mobile_key: string | null
@@ -201,7 +201,7 @@ type Source = {
 
 type Document = { id: string; words: string }
 
-/** Stores the words that the entities have now, and deletes those of entities that do not exist. */
+/** Stores the current words of the entities, and deletes those of entities that do not exist. */
 async function indexEntities(
   tx: Transaction,
   { organization_id, has_aliases }: Definitions,
@@ -269,7 +269,10 @@ async function deleteDocuments(within: Within, stack_id: number, documents: Docu
 const wordsOfDocuments = (documents: readonly Document[]): WordOfEntity[] =>
   documents.flatMap(({ id, words }) => listWords(words).map(word => ({ word, id })))
 
-/** A member of each item, in lines. Neither a word nor an id has a line feed, and pg escapes each element of an array. */
+/**
+ * One member of all items, one per line. Neither a word nor an id has a line feed, and pg escapes each element of an
+ * array.
+ */
 const linesOf = <Name extends string>(items: readonly Record<Name, string>[], name: Name): string =>
   items.map(item => item[name]).join('\n')
 
@@ -285,7 +288,10 @@ const listWords = (document: string): string[] => document.split(' ').filter(wor
 /** The text that is stored: each word between two spaces. */
 const documentOf = (words: readonly string[]) => ` ${words.join(' ')} `
 
-/** The words of the phones of a person: the digits as they are written, whole, as their country dials them, and the last ones backwards. */
+/**
+ * The words of a person's phones: the digits as written, in full, as dialed in their country, and the last ones
+ * backwards.
+ */
 function phoneWords({ mobile_key, mobile_number, mobiles }: Source): string[] {
   const [written] = wordsOf((mobile_number ?? '').replace(/\P{Nd}/gu, ''))
   const numbers = [mobile_key, ...(mobiles ?? [])].filter(number => number !== null)
@@ -304,7 +310,7 @@ function searchWords(source: Source): string[] {
   const { texts, external_id } = source
   for (const text of [...(texts ?? []), external_id]) if (text) add(text)
   const [first, last] = (['first_name', 'last_name'] as const).map(name => texts?.[wordColumns.indexOf(name)])
-  // A name is written in either order, without a space.
+  // Names in scripts without spaces are written in either order.
   if (first && last) for (const pair of [...pairAcross(last, first), ...pairAcross(first, last)]) words.add(pair)
   for (const word of phoneWords(source)) addWord(word)
   for (const alias of [...(source.aliases ?? []), ...(source.emails ?? [])]) add(alias)
@@ -313,8 +319,8 @@ function searchWords(source: Source): string[] {
 }
 
 /**
- * Deletes what a search finds erased entities by, in the transaction of the erasure, which has locked the follower. Returns the number of
- * documents.
+ * Deletes the documents and words of erased entities, in the transaction of the erasure, which has locked the follower.
+ * Returns the number of documents.
  */
 export async function eraseSearchWords(
   within: Within,

@@ -1,6 +1,9 @@
 import { firstCharacters } from './index-keys.ts'
 
-/** The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs instead. */
+/**
+ * The maximum length of a word, in documents and in requests. kith cuts off the rest. Scripts without spaces have pairs
+ * instead of words.
+ */
 const maxWordCharacters = 64
 
 /** Letters that Unicode does not decompose into a base letter and a mark. */
@@ -22,11 +25,14 @@ const plainLetters: Readonly<Record<string, string>> = {
 }
 const undecomposed = new RegExp(`[${Object.keys(plainLetters).join('')}]`, 'gu')
 
-// Marks, apostrophes, and characters that are not seen, such as the soft hyphens, zero-width characters and marks of direction of copied
-// texts.
+// Marks, apostrophes, and invisible characters, such as the soft hyphens, zero-width characters and direction marks of
+// copied texts.
 const insideWords = /[\p{M}'’ʼ`´\p{Default_Ignorable_Code_Point}]/gu
 
-/** The text without differences of case, accents and Unicode compatibility, and without apostrophes, so that O'Neill is one word. */
+/**
+ * The text without differences of case, accents and Unicode compatibility. It has no apostrophes either, so that
+ * O'Neill is one word.
+ */
 export const foldText = (text: string): string =>
   text
     .normalize('NFKD')
@@ -47,8 +53,8 @@ const beginsUnspaced = new RegExp(`^${unspacedLetters}`, 'v')
 export const isOfPairs = (word: string): boolean => beginsUnspaced.test(word)
 
 /**
- * The form of the words. Increase it if the words of a text become others: the follower of the search then fills again the indexes that have
- * words of another form.
+ * The form of the words. Increase it if a change gives a text other words: the follower of the search then fills the
+ * indexes with words of another form again.
  */
 export const wordsForm = 4
 
@@ -56,14 +62,15 @@ export const wordsForm = 4
 export const maxLastDigits = 9
 
 /**
- * The word that has the last digits of a phone backwards, so that fewer of them are its beginning. No text has it, because the words of texts
- * are in lower case.
+ * The word with the last digits of a phone backwards, so that a search by fewer digits searches for its beginning. No
+ * text contains it, because the words of texts are in lower case.
  */
 export const backwards = (digits: string): string => `B${[...digits.slice(-maxLastDigits)].reverse().join('')}`
 
 /**
- * The words of a text that kith stores, folded and in order: its runs of letters and digits. A run of a script without spaces has a word for
- * each pair of neighboring characters and one for its last character, so that a search finds each part of it.
+ * The words of a text that kith stores: its runs of letters and digits, folded and in order. A run of a script without
+ * spaces has a word for each pair of neighboring characters and one for its last character, so that a search finds each
+ * part of it.
  */
 export const wordsOf = (text: string): string[] =>
   runsOf(text).flatMap(run => {
@@ -73,8 +80,9 @@ export const wordsOf = (text: string): string[] =>
   })
 
 /**
- * The words that a search looks up for a text: as {@link wordsOf}, but for a run of a script without spaces only its pairs, or its only
- * character. With `isSparse`, each character is in one pair, except that the last two always are one.
+ * The words that a search looks up for a text. They differ from {@link wordsOf} in scripts without spaces, where a run
+ * has only its pairs, or its only character. With `isSparse`, each character is in one pair, but the last two always
+ * form a pair.
  */
 export const searchedWordsOf = (text: string, { isSparse = false } = {}): string[] =>
   runsOf(text).flatMap(run => {
@@ -93,7 +101,8 @@ export function pairAcross(first: string, second: string): string[] {
 
 const runsOf = (text: string): string[] => foldText(text).match(runs) ?? []
 
-// A character of Hangul is a syllable. Its word has the letters of the syllables, so that a syllable is found while somebody types it.
+// A character of Hangul is a syllable. Its word has the letters of the syllables, so that a search finds a syllable
+// while it is typed.
 const charactersOf = (run: string): string[] => [...run.normalize('NFC')]
 const wordOf = (characters: readonly string[]): string => characters.join('').normalize('NFD')
 const pairsOf = (characters: readonly string[]): string[] =>
@@ -101,9 +110,12 @@ const pairsOf = (characters: readonly string[]): string[] =>
 
 const cutWord = (word: string) => firstCharacters(word, maxWordCharacters)
 
-/** The longest word that is also found by what remains without one letter. One wrong letter changes most of its trigrams. */
+/**
+ * The maximum length of a word that is also found by its remainders without one letter. One wrong letter changes most
+ * of its trigrams.
+ */
 const maxShortLetters = 6
-/** The shortest word that has trigrams. A word with one letter less is short. */
+/** The minimum length of a word that has trigrams. Below it, a word is short. */
 const minTrigramLetters = 6
 
 /** Whether other words can be similar to the word. A number that differs in a digit is another number. */
@@ -115,7 +127,10 @@ function remaindersOf(letters: readonly string[]): string[] {
   return [letters, ...letters.map((_, index) => letters.toSpliced(index, 1))].map(rest => `-${rest.join('')}`)
 }
 
-/** The features of a word, which similar words share: its trigrams with the length of the word and their position, and its remainders. */
+/**
+ * The features that a word shares with similar words: its trigrams, with the length of the word and their position, and
+ * its remainders.
+ */
 export function featuresOf(word: string): string[] {
   if (!hasSimilarWords(word)) return []
   const letters = [...word]
@@ -123,7 +138,9 @@ export function featuresOf(word: string): string[] {
   return [...new Set([...trigrams, ...remaindersOf(letters)])]
 }
 
-/** The features that words have which may be similar to this one: their lengths and positions differ by no more than the typos. */
+/**
+ * The features of words that may be similar to this one: lengths and positions differ by at most the number of typos.
+ */
 export function featuresOfSimilar(word: string): { trigrams: string[]; remainders: string[] } {
   if (!hasSimilarWords(word)) return { trigrams: [], remainders: [] }
   const letters = [...word]
@@ -136,12 +153,16 @@ export function featuresOfSimilar(word: string): { trigrams: string[]; remainder
   return { trigrams: [...trigrams], remainders: [...new Set(remaindersOf(letters))] }
 }
 
-/** A typo changes three trigrams of a word, and two swapped letters change four. Two typos change eight. */
+/**
+ * A typo changes three trigrams of a word, and two swapped letters change four. Two typos therefore change at most
+ * eight.
+ */
 const maxChangedTrigrams = 8
 
 /**
- * The number of trigrams that a similar word shares. A word has as many as letters, so from nine letters on two typos always leave one.
- * Of the words with two typos, a word of six letters shares none with 9 of 100, one of seven with 2, one of eight with 0.1.
+ * The number of trigrams that a similar word shares. A word has as many trigrams as letters, so two typos always leave
+ * one in a word of nine letters. With two typos, 9 % of the words of six letters share none, 2 % of those of seven, and
+ * 0.1 % of those of eight.
  */
 export function minSharedTrigrams(word: string): number {
   const { length } = [...word]
@@ -162,8 +183,8 @@ function trigramsOf(letters: readonly string[]): string[] {
 export const maxTypos = (word: string): number => ([...word].length < 6 ? 1 : 2)
 
 /**
- * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next one (the
- * optimal string alignment distance).
+ * The number of typing errors between two words: letters that are missing, too many, wrong, or swapped with the next
+ * one (the optimal string alignment distance).
  */
 export function countTypos(first: string, second: string): number {
   const [from, to] = [[...first], [...second]]

@@ -36,7 +36,9 @@ export const sortFieldNames = (stack_id: number): string[] => [
   ...(stack_id === peopleStackId ? personFields : recordFields).keys(),
 ]
 
-/** The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots. */
+/**
+ * The field with that name, or undefined. After `attribute_values.` the rest of the name is the key, including dots.
+ */
 export function sortFieldOf(name: string, stack_id: number): SortField | undefined {
   if (name.startsWith(attributePrefix)) return { kind: 'attribute', key: name.slice(attributePrefix.length) }
   return (stack_id === peopleStackId ? personFields : recordFields).get(name)
@@ -46,9 +48,9 @@ export function sortFieldOf(name: string, stack_id: number): SortField | undefin
 export const noValueTerm = 'z'
 
 /**
- * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text sorts by its
- * letters without case and accents, then by itself; of both, the first 64 characters count. The order does not depend on a
- * collation, whose versions differ.
+ * The sort term of a value: a letter for its kind, then a string that sorts by code point as the values do. A text
+ * sorts by its letters without case and accents, then by itself. The first 64 characters of both count. The order does
+ * not depend on a collation, whose versions differ.
  */
 export function sortTermOf(type: AttributeType, value: unknown): string {
   if (typeof value !== 'string' || (type === 'datetime' && isDateTime(value))) return termOf(type, value) ?? noValueTerm
@@ -57,7 +59,7 @@ export function sortTermOf(type: AttributeType, value: unknown): string {
 }
 
 const printableAscii = /^[ -~]*$/
-// Control characters go as well, so that none of them is less than the separator or equal to it.
+// Control characters are removed too, so that every character left sorts after the separator.
 const ignored = /[\p{M}\p{Cc}]/gu
 
 function foldText(text: string): string {
@@ -65,7 +67,10 @@ function foldText(text: string): string {
   return firstCharacters(text.normalize('NFKD').replace(ignored, '').toLowerCase())
 }
 
-/** Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than U+E000. */
+/**
+ * Compares texts by code point, as PostgreSQL does. JavaScript compares UTF-16 units, in which U+10000 is less than
+ * U+E000.
+ */
 export function compareByCodePoint(one: string, other: string): number {
   const length = Math.min(one.length, other.length)
   for (let index = 0; index < length; index += 1) {

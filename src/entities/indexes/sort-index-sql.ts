@@ -10,8 +10,8 @@ export const timeTerm = (column: string): string =>
      || rtrim(to_char(${column} at time zone 'UTC', 'US'), '0')`
 
 /**
- * The part of an attribute's value that its sort term depends on, as JSON. $n: the key. A date and time stays whole, because a cut
- * one would be a text.
+ * The part of an attribute's value that its sort term depends on, as JSON. $n: the key. A date and time stays whole,
+ * because its beginning would be a text.
  */
 export const attributePart = (value: string): string =>
   `case jsonb_typeof(${value})
@@ -25,7 +25,10 @@ export const textPart = (column: string): string => `left(${column}, ${firstChar
 const texts = ['external_id', ...profileTexts]
 const times = ['created_at', 'updated_at']
 
-/** The part of the field $4 of a row e that its sort term depends on, as JSON; of a time, the term itself. $5: the key of an attribute. */
+/**
+ * The part of the field $4 of a row e that its sort term depends on, as JSON. For a time, it is the term. $5: the key
+ * of an attribute.
+ */
 const sortValue = `case $4::text
      ${texts.map(column => `when '${column}' then to_jsonb(${textPart(`e.${column}`)})`).join('\n     ')}
      ${profileFlags.map(column => `when '${column}' then to_jsonb(e.${column})`).join('\n     ')}
@@ -33,7 +36,8 @@ const sortValue = `case $4::text
      else ${attributePart('(e.attributes->$5::text)')} end`
 
 /**
- * $2: stack, $3: ids, $4: a column, or `attributes`, $5: the key of an attribute. Returns what the sort terms of the entities depend on.
+ * $2: stack, $3: ids, $4: a column, or `attributes`, $5: the key of an attribute. Returns the values that the sort
+ * terms of the entities depend on.
  */
 export const readSortValuesSql = statement(
   'read_sort_values',
@@ -44,8 +48,8 @@ export const readSortValuesSql = statement(
 )
 
 /**
- * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Creates nothing if the index exists or the
- * attribute is not indexed.
+ * $2: stack, $3: field, $4: the key of its attribute, or null. Needs the head's lock. Creates nothing if the index
+ * exists or the attribute is not indexed.
  */
 export const createSortIndexSql = statement(
   'create_sort_index',
@@ -59,8 +63,8 @@ export const createSortIndexSql = statement(
 )
 
 /**
- * $2: stack, $3: field. Increments the schema version if {@link createSortIndexSql} has just created the index, so that every writer
- * maintains it from then on.
+ * $2: stack, $3: field. Increments the schema version if {@link createSortIndexSql} has just created the index, so that
+ * every writer maintains it from then on.
  */
 export const announceSortIndexSql = statement(
   'announce_sort_index',
@@ -81,8 +85,8 @@ export const readUnfilledSortsSql = statement(
 )
 
 /**
- * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the times that the rows still have. It runs before a write changes them. A set
- * does not read the times of its rows.
+ * $2: [{index_id, column, stack_id, id}]. Deletes the terms of the stored times before a write changes the rows. A set
+ * does not read the times of its rows, so PostgreSQL computes these terms.
  */
 export const deleteTimeTermsSql = statement(
   'delete_time_terms',

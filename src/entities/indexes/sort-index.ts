@@ -5,12 +5,16 @@ import type { Signal } from '../../process/signal.ts'
 import { sortFieldOf } from './sort-field.ts'
 import { announceSortIndexSql, createSortIndexSql } from './sort-index-sql.ts'
 
-/** How long a request waits for the head, in milliseconds. Its page is sorted from the rows, so it need not create the index. */
+/**
+ * The maximum time that a request waits for the head, in milliseconds. Its page is sorted from the rows, so it need not
+ * create the index.
+ */
 const lockTimeoutMs = 250
 
 /**
- * Creates the index that sorts the entities of a stack by a field, if it does not exist and the field's attribute is indexed. From then on,
- * writers maintain it. The background fills it. Creates none while a write holds the organization for long.
+ * Creates the index that sorts the entities of a stack by a field, if it does not exist and the field's attribute is
+ * indexed. Writers maintain it from then on, and a background task fills it. If a write locks the organization for
+ * longer than `lockTimeoutMs`, no index is created.
  */
 export async function beginSortIndex(context: Context, stack_id: number, name: string, signal?: Signal): Promise<void> {
   const field = sortFieldOf(name, stack_id)

@@ -154,7 +154,7 @@ describe('a read with at or version', () => {
       await create({ external_id: 'ada' })
       await patch('ada', { first_name: 'A' })
       const preceding = await head()
-      // As a host whose clock is an hour ahead would have stored it.
+      // Simulates a host whose clock is an hour ahead.
       const later = `interval '1 hour'`
       await service.sql(`update changes set at = at + ${later} where organization_id = $1 and sequence = $2`, [
         shop.id,

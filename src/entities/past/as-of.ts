@@ -45,9 +45,10 @@ export type AsOfQuery = Static<typeof asOfQuery>
 type Moment = { entity: { stack_id: number; id: string }; change: PastChange; at: string; sequence: number }
 
 /**
- * Reads an entity as it was at a time or a version, from the change log. An external identifier is that of today. Before a merge, the
- * identifiers of the merged person lead to that person, and after it to the other one. Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault of 400 for
- * a wrong moment, and of 403 without the scope.
+ * Reads an entity as it was at a time or a version, from the change log. An external identifier leads to the entity
+ * that has it today. Before a merge, the identifiers of the merged person lead to that person, and after it to the
+ * survivor. Returns undefined if the entity did not exist then, or if its values in the log were erased. Throws a Fault
+ * of 400 for a wrong moment, and of 403 without the scope.
  */
 export async function readAsOf(
   call: Call<AsOfQuery>,
@@ -89,7 +90,7 @@ const readingOf = ({ db, organization_id }: Context, signal: Signal): Reading =>
 
 type Time = { version: number } | { at: string }
 
-/** The version, or the time in UTC with milliseconds, as the change log has it. */
+/** The version, or the time in UTC with milliseconds, which is the format of the change log. */
 function momentOf({ at, version }: AsOfQuery): Time {
   if (at === undefined) return { version: version! }
   if (version !== undefined)
@@ -124,7 +125,7 @@ async function findMoment(
   return undefined
 }
 
-/** As {@link idOfAddress}, but for an alias, the person that it came from. */
+/** Like {@link idOfAddress}, but an alias leads to the person that it came from. */
 async function firstIdOf(reading: Reading, stack_id: number, address: Address): Promise<string | undefined> {
   const { db: reader, organization_id } = reading
   if ('id' in address) return address.id
@@ -137,7 +138,10 @@ async function firstIdOf(reading: Reading, stack_id: number, address: Address): 
 const endsEntity = ({ operation, is_erased }: PastChange) =>
   operation === 'delete' || operation === 'merge' || is_erased
 
-/** Shows an entity as a read did under the definitions of then, but for the country of phone numbers, which is that of today. */
+/**
+ * Shows an entity in the format of a read, under the definitions of that time. Only the country of phone numbers is
+ * today's.
+ */
 function showEntity(
   { stack_id, id }: Moment['entity'],
   { columns, answers, attributes }: PastState,

@@ -131,7 +131,7 @@ it('reads a time of a long history by the number of the change, also where versi
   )
   const id = await idOf('ada')
   const before = (await shop.head()) - 300
-  // A name that another entity had makes such gaps. Negative first, because no two changes of an entity have one version.
+  // An entity that takes a name of another one has such gaps. The versions are negative first, because they are unique.
   await service.sql('update changes set version = -3 * version where organization_id = $1', [shop.id])
   await service.sql(
     `update changes c set version = -c.version, at = timestamptz '2026-01-01Z' + (c.sequence - $2) * interval '1 s'

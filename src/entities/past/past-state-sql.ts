@@ -1,7 +1,10 @@
 import { statement } from '../../db/db.ts'
 import { exactTimeText } from '../../db/time-text.ts'
 
-/** A change has a basis if its version is a multiple of this. A past state follows from about so many changes, and one of each key. */
+/**
+ * A change has a basis if its version is a multiple of this. A past state reads about this many changes, and one per
+ * key.
+ */
 export const basisInterval = 128
 
 /** A change c of the entity $3, and the time of its creation. */
@@ -13,7 +16,10 @@ const pastChange = `select c.version, c.sequence, c.at, c.operation,
    ) as is_erased
    from changes c`
 
-/** $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to it, and the time of its creation. */
+/**
+ * $2: stack, $3: entity, $4: highest version. Returns the entity's last change up to this version, and the time of its
+ * creation.
+ */
 export const readPastChangeSql = statement(
   'read_past_change',
   `${pastChange}
@@ -22,8 +28,8 @@ export const readPastChangeSql = statement(
 )
 
 /**
- * $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql} by number: a binary search over the versions, which rise with the
- * numbers but not always by one.
+ * $2: stack, $3: entity, $4: highest number. As {@link readPastChangeSql}, but by number: a binary search over the
+ * versions, which rise with the numbers but not always by one.
  */
 export const readPastChangeAtSql = statement(
   'read_past_change_at',
@@ -52,8 +58,9 @@ export const readPastChangeAtSql = statement(
 const beginsState = (change: string) => `${change}.operation in ('create', 'restore', 'unmerge')`
 
 /**
- * $2: entity, $3: version. Returns what the changes up to this version wrote, in order. The first is its creation, last restore or unmerge, and has
- * the whole entity, or a later change with a basis, which {@link readBasisSql} reads. `based` is the version of a change with a basis.
+ * $2: entity, $3: version. Returns the values that the changes up to this version wrote, in order. The first change is
+ * the creation, last restore or unmerge, which has the whole entity, or a later change with a basis. `based` is the
+ * version of a change with a basis, which {@link readBasisSql} reads.
  */
 export const readLoggedStateSql = statement(
   'read_logged_state',
@@ -66,7 +73,10 @@ export const readLoggedStateSql = statement(
    order by c.version`,
 )
 
-/** $2: entity, $3: version of a change with a basis. Returns what the changes before it wrote that make the state at it, in order. */
+/**
+ * $2: entity, $3: version of a change with a basis. Returns the values of the earlier changes that its state follows
+ * from, in order.
+ */
 export const readBasisSql = statement(
   'read_basis',
   `select s.after, s.links from changes c cross join unnest(c.basis) as v(version) cross join lateral (
@@ -78,8 +88,8 @@ export const readBasisSql = statement(
 )
 
 /**
- * What a change r writes, one name of each: fields, attributes, links. Later links of an attribute hide a value under its key only if there
- * are any, so those without targets count apart.
+ * The names of the fields, attributes and links that a change r writes. Links of an attribute hide an earlier value
+ * under its key only if they have targets, so links without targets have a name of their own.
  */
 const writtenBy = `select 'f' || f.key as name from jsonb_object_keys(r.after) as f(key)
      where f.key not in ('attribute_values', 'consents', 'deliverability')
@@ -91,8 +101,9 @@ const writtenBy = `select 'f' || f.key as name from jsonb_object_keys(r.after) a
      select case when l.sides ? 'after' then 'l' else 'n' end || l.attribute_id from jsonb_each(r.links) as l(attribute_id, sides)`
 
 /**
- * $2: [{id, version}]. Stores for these changes which changes make the state at them: the first, and the last one of each name that they
- * write. The log has no value twice, so what is removed from it is in no past state.
+ * $2: [{id, version}]. Stores for each of these changes which changes its state follows from: the first one, and the
+ * last one that writes each name. The log stores no value twice, so a value that is removed from it is in no past
+ * state.
  */
 export const storeBasesSql = statement(
   'store_bases',
@@ -121,8 +132,8 @@ export const storeBasesSql = statement(
 )
 
 /**
- * $2: person, $3: version. Returns the answer to each consent type and channel that stood at this version. Every answer
- * that was not superseded when it came replaced the one before, and so did every answer that a merge took over.
+ * $2: person, $3: version. Returns the answer to each consent type and channel that was in force at this version. An
+ * answer replaces the previous one unless it arrives superseded. So does each answer that a merge took over.
  */
 export const readPastAnswersSql = statement(
   'read_past_answers',
@@ -146,9 +157,10 @@ export const readPastAnswersSql = statement(
 )
 
 /**
- * $2: [{position, stack_id, id}], $3: number of a change. Returns the targets that a read showed after this change, with their names of
- * then. The link to a person who was merged shows the person it was merged into. An import may log a target after the entity that links to
- * it; such a target counts as existing from its creation on. An erased target is left out.
+ * $2: [{position, stack_id, id}], $3: number of a change. Returns the targets that a read showed after this change,
+ * with their names at that time. The link to a merged person shows the person it was merged into. An import may log a
+ * target after the entity that links to it; such a target counts as existing from its creation on. An erased target is
+ * left out.
  */
 export const readPastTargetsSql = statement(
   'read_past_targets',

@@ -17,9 +17,10 @@ import {
   readPastTargetsSql,
 } from './past-state-sql.ts'
 
-// The state of an entity at one of its versions follows from the change log alone: its creation, last restore or unmerge has
-// every field, and each later change those that it changed. Every 128th version has a list of the versions that still make the state, so a
-// long log is not read whole. Only whom a link to a merged person shows, and which answers a merge took over, follows from the table of merges.
+// The state of an entity at one of its versions follows from the change log alone. Its creation, last restore or
+// unmerge has every field, and each later change has the fields that it changed. Every 128th version lists the versions
+// that its state follows from, so that kith does not read all of a long log. Only the table of merges tells which
+// person a link to a merged person shows, and which answers a merge took over.
 
 /** Runs the statements of one read: a transaction, or a database with the signal of a request. */
 export type Reader = Pick<Transaction, 'query'>
@@ -30,7 +31,9 @@ export type PastChange = {
   sequence: number
   at: string
   operation: Operation
-  /** The person that a merge made of this one. Null for another operation, and if the values in the log were erased. */
+  /**
+   * The person into which this one was merged. Null for another operation, and if the values in the log were erased.
+   */
   merged_into: string | null
   created_at: string
   /** Whether the entity was erased since. */
@@ -42,7 +45,7 @@ export type PastLinks = { attribute: Relationship; ids: string[] }
 
 type Relationship = Attribute & { target_stack_id: number }
 
-/** An entity at a past version. The definitions of that moment are separate, and so are the names of the targets. */
+/** An entity at a past version, without the definitions of that time and without the names of the targets. */
 export type PastState = {
   columns: Omit<Columns, 'version' | 'answers'>
   answers: Answers
@@ -82,7 +85,7 @@ export async function readPastState(
 ): Promise<PastState | undefined> {
   const parameters: [number, string, number] = [definitions.organization_id, id, version]
   const entries = await readEntries(reader, parameters)
-  // The log is emptied from its beginning on.
+  // kith removes values from the beginning of a log, so the first change tells whether they are left.
   if (entries[0]?.after?.state === undefined) return undefined
   const answers = await reader.query<PastAnswer>(readPastAnswersSql, parameters)
   return { ...foldEntries(entries, definitions), answers: Object.fromEntries(answers.map(answerOf)) }
@@ -98,7 +101,7 @@ async function readEntries(reader: Reader, parameters: [number, string, number])
   return before.length === 0 ? readEntries(reader, parameters) : [...before, ...entries]
 }
 
-/** What a change wrote. */
+/** The values that a change wrote. */
 type LoggedState = {
   after: ({ attribute_values?: Record<string, unknown> } & Record<string, unknown>) | null
   links: LoggedLinks | null
@@ -109,7 +112,7 @@ function foldEntries(entries: readonly LoggedState[], { attributeById }: Definit
   const attributes = new Map<string, unknown>()
   const links = new Map<string, string[]>()
   for (const { after, links: written } of entries) {
-    // What a retention rule or an address tells of a person is no field of it.
+    // The log also has entries of consents, addresses and retention rules, which are no fields of the person.
     const { attribute_values = {}, consents, deliverability, retention, ...fields } = after ?? {}
     Object.assign(columns, fields)
     for (const [key, value] of Object.entries(attribute_values)) attributes.set(key, value)
@@ -141,7 +144,7 @@ type PastAnswer = {
   text_version: number | null
 }
 
-/** An answer without the members that say nothing. */
+/** An answer without empty members. */
 const answerOf = ({ consent_type_id, channel, state, answered_at, ...rest }: PastAnswer) => {
   const evidence = Object.entries(rest).filter(([, value]) => value !== null && value !== false)
   return [answerKey(consent_type_id, channel), { state, answered_at, ...Object.fromEntries(evidence) }]
@@ -150,7 +153,7 @@ const answerOf = ({ consent_type_id, channel, state, answered_at, ...rest }: Pas
 /** The targets of an attribute's links. */
 export type ShownLinks = { attribute: Relationship; targets: Target[] }
 
-/** Reads which targets of the links existed after the change `sequence`, and their names of then. */
+/** Reads which targets of the links existed after the change `sequence`, and their names at that time. */
 export async function readPastTargets(
   { db: reader, organization_id }: Reading,
   links: readonly PastLinks[],
@@ -163,7 +166,7 @@ export async function readPastTargets(
   return shown.map(({ attribute, targets }) => ({ attribute, targets: eachOnce(targets) }))
 }
 
-/** Reads where the links lead now: to deleted targets too, but to none that was erased. */
+/** Reads the current targets of the links: deleted ones too, but no erased ones. */
 export function readStandingTargets(
   { db: reader, organization_id }: Reading,
   links: readonly PastLinks[],
@@ -190,11 +193,11 @@ async function targetsOf(
 export type DeletedEntity = Omit<PastState, 'links'> & {
   id: string
   links: ShownLinks[]
-  /** The version of its deletion, or a higher one at which another entity released its name since. */
+  /** The version of its deletion, or a higher one at which another entity released the name since. */
   version: number
   created_at: string
   /** Whether another entity, which may be a placeholder, has its name. */
   isNameTaken: boolean
-  /** Its values that an erasure before its deletion keeps. */
+  /** The values that had a tombstone before the deletion, and that it keeps. */
   kept?: ReadonlySet<string> | undefined
 }

@@ -19,12 +19,13 @@ const partBytes = 128 * 1024
 /** Memory reserved for a page that is sent in parts. It does not depend on the size of the page. */
 const reservedBytes = 1_048_576
 
-/** Where a page ends: the last entity that was read for it, and whether more follow. */
+/** The end of a page: the last entity that was read for it, and whether more follow. */
 export type PageEnd = { after_id?: string | undefined; after_term?: string | undefined; has_more: boolean }
 
 /**
- * `include` reads what is added to each item, for the ids of a page. With `isCounted`, the first read counts all items. `lastMembers` prints more JSON
- * members of the response, each after a comma. It is called after everything is read.
+ * `include` reads the members to add to the items, for the ids of a page. With `isCounted`, the first read counts all
+ * items. `lastMembers` prints more JSON members of the response, each after a comma. It is called after everything is
+ * read.
  */
 type PageRequest = {
   stack_id: number
@@ -64,14 +65,17 @@ export async function answerPage(call: Call<unknown>, page: PageRequest, readRow
 
 type FirstRead = { rows: RowsOfPage; included: Included | undefined }
 
-/** The ids of a page, of which `rows` may have one entity more. */
+/** The ids of a page. `rows` may have one entity more than the page. */
 function idsOf({ rows, last_term, has_more = false }: RowsOfPage, { size }: Position): PageEnd & { ids: string[] } {
   const all = idsOfPage(rows, size + 1)
   const ids = all.slice(0, size)
   return { ids, after_id: ids.at(-1), after_term: last_term, has_more: has_more || all.length > size }
 }
 
-/** Takes memory for included entities, and for the page itself. Throws a 503 if there is none: they are already read. */
+/**
+ * Reserves memory for the included entities, which are already read, and for the page. Throws a 503 if there is too
+ * little.
+ */
 function takeIncluded({ memory }: Call<unknown>, included: Included | undefined): Release | undefined {
   if (!included || included.bytes <= uncountedCharacters) return undefined
   const release = memory.tryTake(included.bytes + maxWholeBytes)

@@ -82,8 +82,8 @@ export class RowPrinter {
   }
 
   /**
-   * The identifiers of the entities that follow, with their rows or without, up to `size`. `fields` is the number of fields of a
-   * row. Nothing is printed.
+   * The identifiers of the entities that follow, with their rows or without, up to `size`. `fields` is the number of
+   * fields of a row. Nothing is printed.
    */
   readIds(size: number, fields: number): string[] {
     const ids: string[] = []
@@ -176,7 +176,10 @@ export class RowPrinter {
     this.#copy(this.#rows, this.#attributesStart, this.#rowStart - 1)
   }
 
-  /** Prints the attributes with some keys, which are JSON, and other members. Parsing them first takes four times as long. */
+  /**
+   * Prints the attributes under some keys, given as JSON, and other members. Parsing the attributes takes four times as
+   * long.
+   */
   printMembers(keys: ReadonlySet<string>, others = ''): void {
     const rows = this.#rows
     const end = this.#rowStart - 2

@@ -63,7 +63,7 @@ function printAttributeValues(row: RowPrinter, definitions: Definitions, { isByI
   const values = keys ? {} : (parseExactly(row.attributes) as Record<string, unknown>)
   addLinks(values, JSON.parse(links), definitions, isById)
   if (!keys) return row.appendText(JSON.stringify(values))
-  // Not parsed as above: the spaces in the text would tell whether there are links that a role closes.
+  // This path does not parse the attributes, because the changed spaces would reveal links that a role closes.
   const linked = Object.entries(values).map(([key, value]) => [JSON.stringify(key), JSON.stringify(value)] as const)
   const shown = linked.filter(([key]) => keys.has(key))
   row.printMembers(keys.difference(new Map(shown)), shown.map(member => member.join(':')).join())
@@ -167,7 +167,7 @@ const stateTexts = { t: Buffer.from('"active"'), f: Buffer.from('"placeholder"')
 
 const stackKeyOf = ({ stacks }: Definitions, stack_id: number) => stacks.find(({ id }) => id === stack_id)!.key
 
-/** The JSON to add to each entity by id, in pieces: the members after its own, and the closing brace. */
+/** The JSON to add to each entity by id, in pieces: the members after its own ones, and the closing brace. */
 export type AddedMembers = { of(id: string): readonly Buffer[] }
 
 function withAdded(print: Print, added: AddedMembers): Print {
@@ -178,7 +178,9 @@ function withAdded(print: Print, added: AddedMembers): Print {
   }
 }
 
-/** The printers of the consents and of the whole entities of each stack, which are built once for each version of the definitions. */
+/**
+ * The printers of the consents and of whole entities by stack. They are built once for each version of the definitions.
+ */
 const printers = new WeakMap<Definitions, { consents: Print; whole: Map<number, Print> }>()
 
 function printersOf(definitions: Definitions) {
@@ -194,7 +196,7 @@ function printerOf(definitions: Definitions, stack_id: number): Print {
   return print
 }
 
-/** The definitions, which must be at least as new as the rows, and the members to print. By default these are all. */
+/** The definitions, which must be at least as new as the rows, and the members to print, by default all. */
 type Printed = {
   definitions: Definitions
   stack_id: number
@@ -209,7 +211,10 @@ function printerFor({ definitions, stack_id, projection, added }: Printed): Prin
 
 const projectionPrinters = new WeakMap<Projection, { definitions: Definitions; stack_id: number; print: Print }>()
 
-/** Returns the printer of a projection, which is built in about 5 µs. A role has one projection, so its printer is built once. */
+/**
+ * Returns the printer of a projection, which is built in about 5 µs. A role has one projection, so its printer is built
+ * once.
+ */
 function projectionPrinterOf(definitions: Definitions, stack_id: number, projection: Projection): Print {
   const known = projectionPrinters.get(projection)
   if (known?.definitions === definitions && known.stack_id === stack_id) return known.print
@@ -271,7 +276,10 @@ export function idsOfPage(rows: string, size: number): string[] {
   return sharedPrinter.start().setText(rows).readIds(size, fieldsOfRow)
 }
 
-/** Prints rows of several stacks as JSON, one by one. `projectionOf` has what is shown of a stack: by default everything. */
+/**
+ * Prints rows of several stacks as JSON, one by one. `projectionOf` returns the members to print of a stack, by default
+ * all.
+ */
 export function printEach(
   rows: string,
   definitions: Definitions,

@@ -16,9 +16,9 @@ import {
 } from './read-sql.ts'
 
 /**
- * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page. A row that is too large is
- * replaced by its id. The definitions are at least as new as the rows. `last_term` is the sort term of the last entity of a sorted page.
- * `counted` is the count of all entities if it was asked for.
+ * The rows of a page, in order, separated by line feeds. If more follow, `rows` has one row more than the page. A row
+ * that is too large is replaced by its id. The definitions are at least as new as the rows. `last_term` is the sort
+ * term of the last entity of a sorted page. `counted` is the count of all entities, if requested.
  */
 export type RowsOfPage = {
   rows: string
@@ -30,8 +30,8 @@ export type RowsOfPage = {
 }
 
 /**
- * An entity as JSON, and the identifier of the request. `json` is absent if the entity is too large for a batch. The definitions are at least
- * as new as the entity.
+ * An entity as JSON, and the identifier of the request. `json` is absent if the entity is too large for a batch. The
+ * definitions are at least as new as the entity.
  */
 export type SerializedEntity = {
   identifier: string
@@ -87,8 +87,8 @@ export async function readPortion(
 }
 
 /**
- * Reads the first of the entities that these identifiers lead to, until their rows have `minBytes`. `id` and `row` are null where there is
- * none. A person is also found by a further identifier.
+ * Reads the first of the entities that these identifiers lead to, until their rows have `minBytes`. An identifier
+ * without an entity gives null for `id` and `row`. A person is also found by a further identifier.
  */
 export async function readNamed(
   context: Context,
@@ -110,14 +110,15 @@ export async function readNamed(
 export type Identifiers = { by: 'id' | 'external_id'; identifiers: readonly string[] }
 
 /**
- * How entities are read: the largest row that is read with others, whether links are shown by internal identifier, and the role's fields to
- * show.
+ * The form of a read: the largest row that is read with others, whether links are shown by internal identifier, and the
+ * role's fields to show.
  */
 export type ReadForm = { maxRowBytes?: number; isById?: boolean; rights?: FieldRights | undefined }
 
 /**
- * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no row. Identifiers of no
- * person are looked up among the further ones. The process may not know yet that the organization has any.
+ * Reads entities of a stack, in any order. Missing ones are left out. An entity above `maxRowBytes` has no row. Unknown
+ * identifiers of people are looked up among the further ones, because the cached definitions may not show yet that the
+ * organization has any.
  */
 export async function readRows(
   context: Context,
@@ -178,7 +179,7 @@ function withinBatch(rows: readonly IdentifiedRow[]): IdentifiedRow[] {
   })
 }
 
-/** Prints an entity as far as the role of the caller opens it. */
+/** Prints the members of an entity that the caller's role may read. */
 export function serialize(
   { identifier, version, row, definitions }: ReadRow,
   stack_id: number,

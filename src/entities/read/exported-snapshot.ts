@@ -5,14 +5,14 @@ import { FairPool } from '../../process/fair-pool.ts'
 import { throwBusy } from '../../values/errors.ts'
 
 /**
- * An export, a dossier or a stream of groups holds a connection with a snapshot for as long as its client reads. One organization may hold
- * half of those of a process.
+ * An export, a dossier or a stream of groups holds a connection with a snapshot for as long as its client reads. One
+ * organization may hold half of a process's snapshots.
  */
 const maxSnapshots = 4
 const maxPerOrganization = maxSnapshots / 2
 const snapshots = perDatabase(() => new FairPool({ max: maxSnapshots, share: maxPerOrganization }))
 
-/** Opens a snapshot, to be closed by `close`. Throws a Fault of 503 if as many are open as may be. */
+/** Opens a snapshot, which the caller ends with `close`. Throws a Fault of 503 if the maximum number is open. */
 export async function openExportedSnapshot(
   db: Database,
   organizationId: number,

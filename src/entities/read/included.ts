@@ -9,9 +9,9 @@ import { type AddedMembers, printEach } from './entity-json.ts'
 import { wholeById } from './projection.ts'
 import { readIncludedSql } from './read-sql.ts'
 
-/** The most entities that a page includes. One that several items refer to counts for each. */
+/** Maximum number of entities that a page includes. An entity counts once for each item that links to it. */
 export const maxIncluded = 10_000
-/** The most bytes of JSON that a page includes. */
+/** Maximum size of the entities that a page includes, in bytes of JSON. */
 const maxIncludedBytes = 8 * 1024 * 1024
 
 /** The member `included` of each item of a page, with its size in bytes. */
@@ -27,10 +27,10 @@ type IncludedRow = {
 }
 
 /**
- * Reads the entities that entities are linked to by some relationships, with one statement. `isById` shows the relationships of these
- * entities by internal identifier, and `caller` what its role does not close. An item shows them by the key of the
- * relationship, in the order of its links: an entity or null for cardinality one, an array for many. A link to a deleted entity is
- * left out. Throws a Fault of 400 if they are too many or too large.
+ * Reads the entities that the entities `ids` are linked to by some relationships, with one statement. `isById` shows
+ * the relationships of these entities by internal identifier. `caller` limits them to the fields of its role. An item
+ * shows them by the key of the relationship, in the order of its links: an entity or null for cardinality one, an array
+ * for many. A link to a deleted entity is left out. Throws a Fault of 400 if they are too many or too large.
  */
 export async function readIncluded(
   context: Context,
@@ -87,7 +87,7 @@ function stacksOf(relationships: readonly Relationship[], links: IncludedRow['li
 const [openList, closeList, comma] = [Buffer.from('['), Buffer.from(']'), Buffer.from(',')]
 const [noTarget, end] = [Buffer.from('null'), Buffer.from('}}')]
 
-/** Puts the JSON of each item together, in pieces that are copied only when the item is printed. */
+/** Builds the JSON of each item in pieces, which are copied only when the item is printed. */
 function includedOf(
   relationships: readonly Relationship[],
   ids: readonly string[],

@@ -28,7 +28,7 @@ import type { Included } from './included.ts'
 import { type Projection, pickedKeys, shows } from './projection.ts'
 import { readLabelsSql } from './read-sql.ts'
 
-/** The most links of a page whose targets get a label. */
+/** Maximum number of links of a page whose targets get a label. */
 const maxLabeledLinks = 10_000
 
 type EntityValues = Record<string, string | (string | null)[] | null>
@@ -56,8 +56,9 @@ export type LabeledPage = {
 }
 
 /**
- * Returns how to read the labels of the entities of a page and of the targets of the relationships that it shows, by one statement. The
- * label of what the token and its role may not read is its identifier, which the page shows anyway.
+ * Returns a function that reads the labels of a page's entities and of the targets of its relationships, with one
+ * statement. An entity that the token or its role may not read is labeled with its identifier, which the page shows
+ * anyway.
  */
 export function labeler({ context, caller, signal, shown: log }: Call<unknown>, page: LabeledPage) {
   const isReadable: IsReadable = (stack_id, name) =>
@@ -128,7 +129,7 @@ function namedRelationships(stack_id: number, definitions: Definitions) {
     .filter(isRelationship)
 }
 
-/** The attributes that the templates of all stacks name, of their own and of targets. */
+/** The attributes that the label templates of all stacks name, both those of the stack and those of targets. */
 function namedKeys(definitions: Definitions): { stack_id: number; key: string }[] {
   return definitions.stacks.flatMap(({ id }) =>
     namesOf(definitions, id).flatMap(({ key, hop }) => {
@@ -163,7 +164,7 @@ class Labels {
     const members = new Map<string, readonly Buffer[]>()
     for (const id of ids) {
       const entity = this.#entities.get(id)
-      // One that was deleted after its page was read.
+      // The entity may have been deleted after its page was read.
       const label = entity ? this.#labelOf(entity) : identifierOf({ stack_id, id, external_id: null })
       const json = `,"label":${JSON.stringify(label)},"relationship_labels":${JSON.stringify(this.#targetsOf(id, shown, isById))}`
       const piece = Buffer.from(json)
@@ -213,7 +214,7 @@ class Labels {
   }
 }
 
-/** The name of a person has the fields that may be read. */
+/** A person's name consists of the fields that the caller may read. */
 function labeledOf(
   [stack_id, id, external_id, ...rest]: LabelRow['entities'][number],
   isReadable: IsReadable,
@@ -236,7 +237,7 @@ const end = Buffer.from('}')
 
 type ReadAdded = (ids: readonly string[]) => Promise<Included>
 
-/** Reads what is added to each entity of a page: its labels, and then the entities that it includes. */
+/** Reads the members to add to each entity of a page: its labels, and then the entities that it includes. */
 export function withLabels(readLabels: ReadAdded, readIncluded?: ReadAdded): ReadAdded {
   return async ids => {
     const [labels, included] = await Promise.all([readLabels(ids), readIncluded?.(ids)])

@@ -2,9 +2,9 @@ import { firstId, lastId } from '../../values/formats.ts'
 import type { Projection } from './projection.ts'
 
 /**
- * The position of a page in the order by id: `size` entities after `after_id`, which need not exist. In the order of a sort
- * index, `after_term` is the term of that entity. If a row has more than `maxRowBytes`, only its id is read. By default the
- * row size is not limited. With a projection, only its members are read.
+ * The position of a page in the order by id: `size` entities after `after_id`, which need not exist. In the order of a
+ * sort index, `after_term` is the term of that entity. If a row has more than `maxRowBytes`, only its id is read. By
+ * default the row size is not limited. With a projection, only its members are read.
  */
 export type Position = {
   direction: 'asc' | 'desc'

@@ -10,8 +10,8 @@ const relationships = `array(select a.id from attributes a where a.organization_
        and a.key = any($5::text[]) and a.target_stack_id is not null)`
 
 /**
- * Reads a portion as `readPortionSql` does, of the members that a projection shows, or of the entities that identifiers lead to. `values` are
- * the four of that statement.
+ * Reads a portion as `readPortionSql` does: only the members of a projection, or the entities that identifiers lead to.
+ * `values` are the four parameters of that statement.
  */
 export function readPortionOf(
   db: Database,

@@ -6,8 +6,8 @@ import { attributePrefix, profileFlags, readTexts } from '../../values/profile-f
 import { linksByIdBit, memberBits } from './read-sql.ts'
 
 /**
- * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are shown. The
- * others are neither read nor printed. A further bit shows relationships by internal identifier.
+ * The members of a read that a page shows: a bit of `mask` for each, and the keys of `attribute_values` if not all are
+ * shown. The others are neither read nor printed. A further bit shows relationships by internal identifier.
  */
 export type Projection = Readonly<{ mask: number; keys: readonly string[] }>
 
@@ -21,8 +21,8 @@ const personMembers = ['id', 'external_id', ...readTexts, ...profileFlags, 'cons
 const recordMembers = ['record_id', 'external_id', 'stack_key', ...shared]
 
 /**
- * The projection on the named members of a read, or on `attribute_values.<key>` with any key. Throws 400 with the path of each
- * name that is unknown or occurs twice.
+ * The projection on the named members of a read, or on `attribute_values.<key>` with any key. Throws 400 with the path
+ * of each name that is unknown or occurs twice.
  */
 export function projectionOf(fields: readonly string[], stack_id: number): Projection {
   const members = membersOf(stack_id)
@@ -67,11 +67,14 @@ const maskOf = (members: readonly string[]) => members.reduce((mask, name) => ma
 /** Whether a projection shows all of `attribute_values`. */
 export const showsAllValues = ({ mask }: Projection): boolean => (mask & memberBits.get('attribute_values')!) !== 0
 
-/** Whether a projection shows a member of a read. It shows `attribute_values` also if it shows only some of its keys. */
+/** Whether a projection shows a member of a read. Some keys of `attribute_values` are enough to show that member. */
 export const shows = ({ mask, keys }: Projection, name: string): boolean =>
   (mask & memberBits.get(name)!) !== 0 || (name === 'attribute_values' && keys.length > 0)
 
-/** The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of them. */
+/**
+ * The keys of `attribute_values` that a read picks out, in the order of jsonb: none if the projection shows all of
+ * them.
+ */
 export const pickedKeys = (projection: Projection): readonly string[] =>
   showsAllValues(projection) ? [] : projection.keys.toSorted(compareKeys)
 

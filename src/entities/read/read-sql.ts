@@ -5,13 +5,16 @@ import { phoneMember, profileFlags, readTexts } from '../../values/profile-field
 // Reads return each row as text. PostgreSQL prints it in 2.8 µs, and `entity-json.ts` converts it to JSON in 1 µs.
 // Building the JSON in PostgreSQL took 7.5 µs per row by concatenation, and a quarter more with row_to_json.
 
-/** Which links of an entity are read, and whether with the ids of all targets, both as SQL. */
+/**
+ * Selects the links of an entity to read, and whether the ids of all targets are read with them. Both are SQL
+ * conditions.
+ */
 type LinksToRead = { condition?: string; isById?: string | undefined }
 
 /**
- * The links of an entity e as JSON: the attribute, the position, the name of each target, and the id if it has no name or if all are read by
- * id, in no order. A link may dangle. The fence (`offset 0`) leaves PostgreSQL only the look-up of each target, and a filter's statement is
- * planned in three quarters of the time.
+ * The links of an entity e as JSON, unordered: the attribute, the position, the name of each target, and its id if it
+ * has no name or if all are read by id. A link may dangle. The fence (`offset 0`) leaves the planner only the look-up
+ * of each target, so it plans a filter's statement in three quarters of the time.
  */
 const linksOf = (organization: string, { condition = '', isById }: LinksToRead = {}) =>
   `(
@@ -24,12 +27,15 @@ const linksOf = (organization: string, { condition = '', isById }: LinksToRead =
      where l.organization_id = ${organization} and l.source_id = e.id ${condition}
    )`
 
-/** The parts of an entity e that a read returns, as SQL: its attributes, its links, and each other member or null in its place. */
+/**
+ * The parts of an entity e that a read returns, as SQL: its attributes, its links, and each other member or null in its
+ * place.
+ */
 type RowParts = { attributes: string; links: string; member: (name: string, column: string) => string }
 
 /**
- * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their quotes are not
- * doubled. They contain no line feed.
+ * The text of an entity e: its attributes, a line feed, its row `(…)`. The attributes are outside of the row, so their
+ * quotes are not doubled. They contain no line feed.
  */
 function rowTextFrom({ attributes, links, member }: RowParts): string {
   const columnOf = (name: string) => (name === phoneMember ? 'mobile_key' : name)
@@ -58,17 +64,28 @@ export const memberBits: ReadonlyMap<string, number> = new Map(members.map((name
 /** The bit of the mask with which relationships are read by internal identifier. */
 export const linksByIdBit: number = 2 ** members.length
 
-/** Up to so many values are picked one by one. With `jsonb_object_agg`, as of more, a row takes 3 µs more. */
+/**
+ * Up to this many values are picked one by one. For more, `jsonb_object_agg` is used, which takes 3 µs more per row.
+ */
 const maxPickedValues = 8
 
-/** Some keys of the attributes, in an array in SQL as {@link arrayOfKeys} returns it. Their number is part of the statement. */
+/**
+ * Some keys of the attributes, as an array in SQL in the format of {@link arrayOfKeys}. Their number is part of the
+ * statement.
+ */
 type NamedKeys = { array: string; count: number }
 
-/** The keys, and if their values are picked one by one, the beginning of each JSON member: to print it takes 1 µs a row. */
+/**
+ * The keys. If their values are picked one by one, the start of each JSON member follows, because PostgreSQL takes 1 µs
+ * a row to print it.
+ */
 export const arrayOfKeys = (keys: readonly string[]): string[] =>
   keys.length > maxPickedValues ? [...keys] : [...keys, ...keys.map(key => `${JSON.stringify(key)}:`)]
 
-/** The values of some keys as the text of a JSON object, in the order of the keys. Attributes that may be compressed are decompressed once. */
+/**
+ * The values of some keys as the text of a JSON object, in the order of the keys. Attributes that may be compressed are
+ * decompressed once.
+ */
 function attributesOf({ array, count }: NamedKeys): string {
   if (count > maxPickedValues)
     return `coalesce((
@@ -82,17 +99,20 @@ function attributesOf({ array, count }: NamedKeys): string {
   return `(select '{' || concat_ws(',', ${members.join(', ')}) || '}' from (select e.attributes || '{}'::jsonb as v offset 0) a)`
 }
 
-/** The members of a read that a statement names. `relationships` is an array in SQL, if some of `attribute_values` are read. */
+/**
+ * The members of a read that a statement names. `relationships` is an array in SQL, present if only some of
+ * `attribute_values` are read.
+ */
 type NamedMembers = { mask: number; keys?: NamedKeys | undefined; relationships?: string | undefined }
 
-/** The row of an entity e as {@link rowWithin} returns it, without what is not named. */
+/** The row of an entity e as {@link rowWithin} returns it, with only the named members. */
 export function rowOfMembers(maxBytes: string, members: NamedMembers): string {
   const text = rowTextOfMembers(members)
   const isWhole = (members.mask & memberBits.get('attribute_values')!) !== 0
   return isWhole ? rowWithin(maxBytes, text) : `${text} as row`
 }
 
-/** The text of an entity e without what is not named. $1: organization. */
+/** The text of an entity e with only the named members. $1: organization. */
 export function rowTextOfMembers({ mask, keys, relationships }: NamedMembers): string {
   const isNamed = (name: string) => (mask & memberBits.get(name)!) !== 0
   const isWhole = isNamed('attribute_values')
@@ -133,8 +153,8 @@ const pageByKey = (column: AddressKey) =>
    ) x`
 
 /**
- * $2: key, $3: after this id, $4: limit, $5: maximum bytes of a row. Reads the people with a key, as {@link readPage} does, and whether
- * the background fill may have left some out.
+ * $2: key, $3: after this id, $4: limit, $5: maximum bytes of a row. Reads the people with a key, as {@link readPage}
+ * does, and whether the background fill may have left some out.
  */
 export const readPageByKey = {
   email: statement('read_page_by_email', pageByKey('email_key')),
@@ -147,7 +167,10 @@ const rowsBy = (column: string, type: string) =>
      from entities e where e.organization_id = $1 and e.stack_id = $2 and e.${column} = any($3::${type}[]) offset 0
    ) x`
 
-/** $2: stack, $3: identifiers, $4: maximum bytes of a row, $5: whether links are shown by internal identifier. A larger row is null. */
+/**
+ * $2: stack, $3: identifiers, $4: maximum bytes of a row, $5: whether links are shown by internal identifier. A larger
+ * row is null.
+ */
 export const readByIdentifier = {
   id: statement('read_by_id', rowsBy('id', 'uuid')),
   external_id: statement('read_by_external_id', rowsBy('external_id', 'text')),
@@ -174,8 +197,9 @@ const peopleBy = (person: string, type: string) =>
    ) x`
 
 /**
- * $2: identifiers, $3: maximum bytes of a row, $4: whether links are shown by internal identifier. Reads the people that the identifiers lead to, by their own identifier or a further
- * one: an alias, or the internal identifier of a person who was merged into them.
+ * $2: identifiers, $3: maximum bytes of a row, $4: whether links are shown by internal identifier. Reads the people
+ * that the identifiers lead to, by their own identifier or a further one: an alias, or the internal identifier of a
+ * person who was merged into them.
  */
 export const readPeopleByAnyIdentifier = {
   id: statement('read_people_by_any_id', peopleBy(personBy.id, 'uuid')),
@@ -194,7 +218,9 @@ const soughtBy = (find: string, type: string): Sought => ({
    ),`,
 })
 
-/** The entities that the identifiers in $3 lead to, as {@link portion} reads them: an id is null where there is none. */
+/**
+ * The entities that the identifiers in $3 lead to, as {@link portion} reads them. Without an entity, the id is null.
+ */
 export const soughtByIdentifier = {
   people: { id: soughtBy(personBy.id, 'uuid'), external_id: soughtBy(personBy.external_id, 'text') },
   records: { id: soughtBy(recordBy('id'), 'uuid'), external_id: soughtBy(recordBy('external_id'), 'text') },
@@ -205,25 +231,30 @@ const findPersonBy = (person: string, type: string) =>
      select e.id from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = p.id offset 0
    ) e`
 
-/** $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does: one who was deleted or erased is none. */
+/**
+ * $2: an identifier. Returns the person that it leads to, as {@link readPeopleByAnyIdentifier} does. Returns no row for
+ * a deleted or erased person.
+ */
 export const findPersonByAnyIdentifier = {
   id: statement('find_person_by_any_id', findPersonBy(personBy.id, 'uuid')),
   external_id: statement('find_person_by_any_external_id', findPersonBy(personBy.external_id, 'text')),
 }
 
-/** The COPY lasts as long as its client reads. */
+/** A COPY lasts as long as its client reads, so it needs a transaction without a timeout. */
 export const waitForReaderSql = statement('', 'set local statement_timeout = 0')
-/** Lets the transaction wait for a client that reads slowly. The stream ends for one that reads nothing for too long. */
+/**
+ * Lets the transaction wait for a client that reads slowly. The stream ends if the client reads nothing for too long.
+ */
 export const waitForClientSql = statement('', `select set_config('idle_in_transaction_session_timeout', '0', true)`)
-/** The planner has to use the order of the index. */
+/** Makes the planner use the order of the index. */
 export const readInOrderSql = statement('', 'set local enable_sort = off')
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 // Portions of 250 rows, three at a time on three connections, each aggregated into one text, took 1.5 times as long.
 /**
- * Copies all entities after an id, in order of id, each as one field. COPY takes no parameters, so the values are checked and stand in
- * the text. Throws if one is not of its type.
+ * Copies all entities after an id, in order of id, each as one field. COPY takes no parameters, so the SQL text
+ * contains the values, which are checked. Throws if a value has the wrong type.
  */
 export function copyAllSql(organization_id: number, stack_id: number, after_id: string, isById = false): Statement {
   if (!Number.isInteger(organization_id) || !Number.isInteger(stack_id) || !uuid.test(after_id))
@@ -275,9 +306,9 @@ const rowsOfStep = 32
 
 /**
  * $2: ids of entities, $3: relationships, $4: maximum number of links, $5: maximum bytes of rows, $6: whether their
- * relationships are read by internal identifier. Returns the links as arrays of
- * the place of the source in $2, the attribute and the target, and the rows of the targets, each once. Without rows, there are
- * more links than the maximum. `octets` above the maximum tells that rows are missing.
+ * relationships are read by internal identifier. Returns the links as arrays of the place of the source in $2, the
+ * attribute and the target, and the rows of the targets, each once. Without rows, there are more links than the
+ * maximum. If `octets` is above the maximum, rows are missing.
  */
 export const readIncludedSql = statement(
   'read_included',
@@ -317,7 +348,7 @@ const cut = (text: string) => `left(${text}, $9::integer)`
 const textOf = (value: string) =>
   `case when jsonb_typeof(${value}) in ('string', 'number', 'boolean') then ${cut(`${value} #>> '{}'`)} end`
 
-/** The path takes the first elements without reading the others: 2,000 elements of 52 keys of ten records took half a second. */
+/** The path reads only the first elements. Reading all 2,000 elements of 52 keys of ten records took half a second. */
 const firstElements = `jsonb_path_query_array(a.v -> k.key, '$[0 to $last]', jsonb_build_object('last', $9::integer - 1))`
 
 const valuesOf = `(
@@ -330,10 +361,12 @@ const valuesOf = `(
        )`
 
 /**
- * Reads what the labels of entities and of the targets of their links need. $2: stack of the entities, $3: their ids, $4: relationships
- * whose targets are labeled or named, $5: relationships that the labels of these targets name, $6 and $7: pairs of a stack and a key of
- * an attribute, $8: the most links of each step, $9: the most characters of a text and elements of a list. Returns the links as arrays of source, attribute and target, in order, and the entities
- * as arrays of stack, id, external identifier, the fields of a person, and the values as texts.
+ * Reads the values that the labels of entities and of the targets of their links need. $2: stack of the entities, $3:
+ * their ids, $4: relationships whose targets are labeled or named, $5: relationships that the labels of these targets
+ * name, $6 and $7: pairs of a stack and a key of an attribute, $8: maximum number of links of each step, $9: maximum
+ * number of characters of a text and of elements of a list. Returns the links as arrays of source, attribute and
+ * target, in order. Returns the entities as arrays of stack, id, external identifier, the fields of a person, and the
+ * values as texts.
  */
 export const readLabelsSql = statement(
   'read_labels',

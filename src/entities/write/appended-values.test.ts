@@ -6,7 +6,7 @@ import { createShop } from '../../../test/support/shop.ts'
 
 const service = useService()
 
-/** Texts that the format of a COPY has to escape, or that end a COPY or are null in it. */
+/** Texts that the format of a COPY has to escape. Some of them end a COPY or are null in it. */
 const text = fc.oneof(
   fc.constantFrom('\\', '\\.', '\\N', 'a\tb', 'a\nb', 'a\r\nb', '\\t', '"', "'", '😀é', '\u0001'),
   fc.string({ unit: 'grapheme', maxLength: 20 }),

@@ -22,17 +22,21 @@ import { claimsOf } from './unique.ts'
 export type RoundDecision = Decision | { replayed: StoredResponse }
 
 /**
- * What the writes of a transaction have changed, each with the number of the round that changed it. A write is decided on what is loaded and
- * on nothing else, so a round ends before a write that names something that has changed since it was loaded.
+ * The entities, names and values that the writes of a transaction have changed, each with the number of its round. A
+ * write is decided on loaded data alone, so a round ends before a write that names something that has changed since it
+ * was loaded.
  */
 export class Changed {
-  /** The number of the round that is being decided. What is loaded now has the changes of the rounds before it. */
+  /** The number of the round that is being decided. A load sees the changes of the rounds before it. */
   round = 1
   readonly #definitions: Definitions
   readonly #recognizes: boolean
   readonly #rounds = new Map<string, number>()
   readonly #created = new Map<string, string>()
-  /** The last round that changed anything, the last after which everything is loaded again, and the last that shows an entity. */
+  /**
+   * The last round that changed data, the last one after which every item is loaded again, and the last that shows an
+   * entity.
+   */
   #last = 0
   #barrier = 0
   #shown = 0
@@ -57,7 +61,7 @@ export class Changed {
     const isMoved = ({ id }: { id: string }) => has(movedKey(id))
     if (write.keyed && has(write.keyed.id)) return true
     if (match && [...match.tried, ...match.others].some(({ kind, key }) => has(`${kind}\n${key}`))) return true
-    // A refusal names who has the value.
+    // A refusal names the entity that has the value, so a change of its name matters too.
     if (plan.claims?.some(({ key }) => has(key) || loaded.holders.get(key)?.some(isMoved))) return true
     if (addressKey !== undefined) {
       if (has(addressKey)) return true
@@ -75,7 +79,7 @@ export class Changed {
     })
   }
 
-  /** Gives the names that nobody has to new placeholders. Returns those, with their ids. */
+  /** Creates placeholders for the names that no write has created. Returns these names with their ids. */
   create(names: readonly Name[]): { name: Name; id: string }[] {
     const created: { name: Name; id: string }[] = []
     for (const name of names) {
@@ -87,7 +91,7 @@ export class Changed {
     return created
   }
 
-  /** Notes a decision, and the row before it. */
+  /** Records a decision and the row before it. */
   add(item: Item, decision: RoundDecision, row: EntityRow | undefined, erased: ReadonlySet<string> | undefined): void {
     const { write } = item
     if (write.keyed) this.#note(write.keyed.id)
@@ -134,7 +138,7 @@ export class Changed {
     this.#note(nameKey(name))
   }
 
-  /** The values of unique attributes that a change gives or releases. */
+  /** Records the values of unique attributes that a change gives or releases. */
   #noteClaims(stack_id: number, { operation, set, removed }: Change, row: EntityRow | undefined) {
     const attributes = this.#definitions.unique.get(stack_id)!
     const written = attributes.filter(
@@ -143,7 +147,7 @@ export class Changed {
     for (const values of [row?.attributes, set]) for (const { key } of claimsOf(written, values)) this.#note(key)
   }
 
-  /** The emails, phones and names that a change gives or releases. */
+  /** Records the emails, phones and names that a change gives or releases. */
   #noteKeys({ operation, columns }: Change, row: EntityRow | undefined) {
     if (operation === 'update' && !recognizingFields.some(field => columns[field] !== undefined)) return
     for (const person of [row, { ...row, ...columns }]) {

@@ -14,7 +14,7 @@ type Step = { operation: keyof typeof operations; one: number; other: number; wh
 const reason = 'Request of the person'
 const body = { first_name: 'Ada' }
 
-/** The names that the requests of a step use: two external identifiers, one internal identifier, and a merge that was made. */
+/** The names in the requests of a step: two external identifiers, one internal identifier, and an earlier merge. */
 type Names = {
   collection: string
   name: string
@@ -87,7 +87,10 @@ const step: fc.Arbitrary<Step> = fc.record({
 /** The versions that were read under an address, the latest holder, and the highest version. */
 type Reading = { versions: Map<number, string>; holder: string; version: number }
 
-/** Reads every address, and throws if a version was read of another entity, or is not above those of the holders before. */
+/**
+ * Reads every address. Throws if another entity had the same version, or if the version is not above those of the
+ * holders before.
+ */
 async function check({ send }: Organization, addresses: string[], readings: Map<string, Reading>) {
   const replies = await Promise.all(addresses.map(address => send('GET', address)))
   const ids: string[] = []

@@ -11,7 +11,7 @@ import { writeArray } from './request-coalescing.ts'
 import { runSet } from './run.ts'
 
 const service = useService()
-/** The random histories of a run. */
+/** The number of random histories per run. */
 const histories = Number(process.env.KITH_TEST_HISTORIES ?? 25)
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
@@ -21,14 +21,14 @@ const names = ['ada', 'bob', 'old', 'gone', 'erased', 'new', 'other']
 /** A write without the internal identifiers that differ between organizations. */
 type Step = Omit<Partial<Write>, 'address' | 'body'> & {
   operation: Write['operation']
-  /** A name, or the place of a person of {@link Start} whose internal identifier the write has. */
+  /** A name, or the index of the person of {@link Start} that the write addresses by internal identifier. */
   to: string | number
   body: EntityBody
 }
 
 type Start = { shop: Shop; ids: string[] }
 
-/** An organization in which the same has happened as in every other one of this function. */
+/** An organization with the same contents as every other one that this function makes. */
 async function start(): Promise<Start> {
   const shop = await createShop(
     service,
@@ -150,7 +150,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.nat({ max: 3 }).map(to => ({ operation: 'restore' as const, to, body: {} })) },
 )
 
-/** All that the organization stores, with places instead of internal identifiers, and without times of the clock. */
+/** All rows of the organization, with indexes in place of internal identifiers, and without clock times. */
 async function readAll({ shop }: Start): Promise<string> {
   const tables: [string, string][] = [
     ['changes', 'sequence, subject, entity_id, operation, version, before, after, actor, request_id, links'],
@@ -190,7 +190,7 @@ async function readAll({ shop }: Start): Promise<string> {
     .join('\n\n')
 }
 
-/** What a client learns of an outcome, besides identifiers and times. */
+/** The part of an outcome that a client sees, without identifiers and times. */
 function toldOf(outcome: Outcome): unknown {
   if ('refusal' in outcome) return outcome.refusal
   if ('error' in outcome) return `${outcome.error}`
@@ -200,7 +200,7 @@ function toldOf(outcome: Outcome): unknown {
   return { ...done, json }
 }
 
-/** Outcomes name people by internal identifiers where these have no name. */
+/** Outcomes name people without an external identifier by the internal one, which differs between organizations. */
 const told = (outcomes: Outcome[]) =>
   JSON.stringify(outcomes.map(toldOf), null, 1)
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'id')
@@ -226,7 +226,7 @@ async function runInSets(steps: Step[], sizes: number[], at: Start): Promise<Out
   return outcomes
 }
 
-/** The refusal names who has the value, who was renamed before. */
+/** The refusal names the person who has the value, and an earlier write has renamed that person. */
 const refusedByRenamed: Step[] = [
   { operation: 'patch', to: 'bob', body: { external_id: null } },
   { operation: 'patch', to: 'ada', body: { attribute_values: { code: 'b' } } },

@@ -34,11 +34,13 @@ export type PlannedLinks = {
   attribute: Attribute
   references: Reference[]
   pointers: string[]
-  /** Present if the write changes single links: it adds `references` to those that stand, without these. */
+  /** Present if the write changes single links: it keeps the stored links except `removed`, and adds `references`. */
   edit?: LinkEdit
 }
 
-/** The entities whose links a write removes, with the JSON Pointer of each, and the maximum number of links that it may leave. */
+/**
+ * The entities whose links a write removes, the JSON Pointer of each, and the maximum number of links after the write.
+ */
 export type LinkEdit = { removed: Reference[]; pointers: string[]; maxLinks: number }
 
 /**
@@ -52,7 +54,10 @@ export type Plan = {
   /** Whether the write clears the keys that it omits: PUT, and `attribute_values: null`. */
   clearsRest: boolean
   faults: Detail[]
-  /** The required keys that the write does not mention, as faults of a write that leaves them without a value. */
+  /**
+   * Faults of the required keys that the write does not mention. They apply if the write leaves such a key without a
+   * value.
+   */
   required?: readonly Detail[] | undefined
   /** The values of unique attributes that the write sets. Absent if there are none. */
   claims?: readonly Claim[]
@@ -65,7 +70,7 @@ export const nameKey = ({ stack_id, external_id }: Name): string => `${stack_id}
 export const referenceKey = (reference: Reference): string =>
   'id' in reference ? `${reference.stack_id}\n\n${reference.id}` : nameKey(reference)
 
-/** The entity whose internal identifier a name looks like. Undefined if it does not. */
+/** The entity that has the name as its internal identifier. Undefined if the name does not look like one. */
 export function lookalikeOf(reference: Reference): Reference | undefined {
   if ('id' in reference) return undefined
   const { stack_id, external_id } = reference
@@ -90,10 +95,13 @@ export type Item = IndexedWrite & {
   match?: MatchPlan | undefined
 }
 
-/** How long the patterns of each request have taken, by its id. */
+/** The time that each request has spent on patterns, by request id. */
 export type PatternTimes = Map<string, PatternTime>
 
-/** Plans writes, many of them over several turns of the event loop. `linksLimit` is the maximum number of links of one attribute. */
+/**
+ * Plans writes. Many writes take several turns of the event loop. `linksLimit` is the maximum number of links of one
+ * attribute.
+ */
 export async function planItems(
   writes: readonly IndexedWrite[],
   definitions: Definitions,
@@ -143,7 +151,10 @@ export function planWrite(
   return plan
 }
 
-/** A key that is written without a value is a fault. Whether one that is not written is a fault depends on the stored state. */
+/**
+ * Adds a fault for each required key that is written without a value. The stored state decides about the keys that are
+ * not written.
+ */
 function planRequired(plan: Plan, attributes: readonly Attribute[], { body: { attribute_values } }: Write) {
   const unmentioned: Detail[] = []
   for (const { key } of attributes) {
@@ -207,10 +218,10 @@ function planEdit(
   }
 }
 
-/** The path of a fault in a value. A whole list has no `$add`. */
+/** The path of a fault in a value. The path in a whole list has no `$add`. */
 const pathOf = (path: (string | number)[], isWhole: boolean) => (isWhole ? path.slice(1) : path)
 
-/** Why a write does not take `$add` and `$remove` for a key. Undefined if it does. */
+/** The reason why a write does not accept `$add` and `$remove` for a key. Undefined if it does. */
 function editMessage({ operation }: Write, attribute: Attribute | undefined): string | undefined {
   if (!attribute)
     return 'changes the elements of a list, and no attribute of this key is declared. Declare one with cardinality many, or send the whole value'
@@ -303,7 +314,7 @@ export function addressKey({ address, stack_id }: Write): string | undefined {
   return 'id' in address ? `${stack_id}\n\n${address.id}` : `${stack_id}\n${address.external_id}`
 }
 
-/** The new name in a rename. A create has none: its external identifier is its address. */
+/** The new name of a rename. Undefined for a create, because its external identifier is its address. */
 export function newNameOf({ operation, stack_id, address, body }: Write): Name | undefined {
   if (operation === 'create' || !body.external_id) return undefined
   if (address && 'external_id' in address && address.external_id === body.external_id) return undefined
@@ -314,7 +325,7 @@ export function newNameOf({ operation, stack_id, address, body }: Write): Name |
 export const releasesName = (write: Write): boolean =>
   write.operation === 'delete' || write.body.external_id === null || newNameOf(write) !== undefined
 
-/** The entities that the decision needs: the link targets, and those with the new name of a rename or the further one. */
+/** The entities that the decision needs: the link targets, and the entity that has the new name or the new alias. */
 export function requiredReferences(write: Write, plan: Plan): Reference[] {
   const newName = newNameOf(write) ?? aliasOf(write)
   if (plan.links.size === 0) return newName ? [newName] : noReferences
@@ -329,7 +340,7 @@ export function requiredReferences(write: Write, plan: Plan): Reference[] {
   return references
 }
 
-/** The further name that a write gives to the person whom it recognizes. */
+/** The alias that a write gives to the recognized person. */
 export const aliasOf = ({ stack_id, alias }: Write): Name | undefined =>
   alias === undefined ? undefined : { stack_id, external_id: alias }
 
@@ -338,12 +349,14 @@ const noReferences: Reference[] = []
 type KindKey = { kind: MatchKind; key: string }
 
 /**
- * How a write recognizes its person: the values of its body, in the order in which they are tried, and its other addresses. A merge may lead
- * any of them to the person.
+ * The values by which a write recognizes its person, in the order in which they are tried, and the other addresses of
+ * its body. A merge may lead any of them to the person.
  */
 export type MatchPlan = { tried: readonly KindKey[]; others: readonly KindKey[] }
 
-/** Plans the recognition of a write's person. A kind whose value the body lacks, or whose phone is no number, is skipped. */
+/**
+ * Plans the recognition of a write's person. A kind is skipped if the body lacks its value or if its phone is invalid.
+ */
 function planMatch(match: readonly MatchKind[], body: EntityBody, country: string | null): MatchPlan {
   const keysOf = (kinds: readonly MatchKind[]) =>
     kinds.flatMap((kind): KindKey[] => {

@@ -6,7 +6,7 @@ import type { Change } from './decide/decide.ts'
 import type { Item } from './plan.ts'
 import type { Accepted, DecidedRound } from './round.ts'
 
-/** Collects what the writes of a dry run would do. `maxLength` bounds the characters of JSON of all previews. */
+/** Collects the previews of a dry run's writes. `maxLength` bounds the characters of JSON of all previews. */
 export class Previews {
   readonly #maxLength: number
   readonly #newIds = new Set<string>()
@@ -16,7 +16,7 @@ export class Previews {
     this.#maxLength = maxLength
   }
 
-  /** Whether the values were too large. Those of further writes are left out. */
+  /** Whether the values were too large. The values of further writes are then left out. */
   get isTooLarge(): boolean {
     return this.#length > this.#maxLength
   }

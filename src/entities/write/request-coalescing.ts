@@ -20,25 +20,33 @@ import { runSet, type SetOptions, type WriteOptions } from './run.ts'
 import { firstWithin, maxStretch } from './set-size.ts'
 import type { WriteLimits } from './write.ts'
 
-// A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350 MiB.
+// A write of a few bytes may lock a row of 512 KiB. With sets of 256, 256 such writes took up to 420 MiB; with 64, 350
+// MiB.
 const maxItems = { read: 256, write: 64 }
 const bytesLimit = 262_144
 
-/** How long the set of an array or an import takes at most while other writes of the organization wait, and while none does, in milliseconds. */
+/**
+ * The maximum time of the set of an array or an import, in milliseconds: while other writes of the organization wait,
+ * and while none does.
+ */
 const maxSetMs = { waitedFor: 10, alone: 100 }
 const maxSettledPerTurn = 8
 
 /**
- * Number of waiting reads at which a second batch starts. Node then answers one batch while PostgreSQL works on the other. With 64 clients,
- * that gives a sixth more reads per second. Thresholds of 16 and 32 gave less. Sets of writes run one after the other: a second one only
- * waited for the lock of the head, and was smaller for having started early (docs/decisions/0050).
+ * Number of waiting reads at which a second batch starts. Node then answers one batch while PostgreSQL works on the
+ * other. With 64 clients, that gives a sixth more reads per second. Thresholds of 16 and 32 gave less. Sets of writes
+ * run one after the other. A second one only waited for the lock of the head, and was smaller because it started early
+ * (docs/decisions/0050).
  */
 const secondReadFrom = 24
 
 type Queues<I, O> = Map<string, Queue<I, O>>
 type CompletedOutcome = Exclude<KeyedOutcome, { error: unknown }>
 
-/** The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of links. */
+/**
+ * The queues of each database: writes by organization; reads by organization, stack, kind of identifier and form of
+ * links.
+ */
 const writeQueues = perDatabase((): Queues<Stretch, ReadonlyMap<number, KeyedOutcome>> => new Map())
 const readQueues = perDatabase((): Queues<string, ReadRow | undefined> => new Map())
 
@@ -63,7 +71,7 @@ export function queueLengths(db: Database): Record<Work, number> {
 /** Writes that run together, in their order. */
 type Stretch = {
   writes: readonly IndexedWrite[]
-  /** Outcomes by index, of the writes that are done. A stretch that runs again runs the others. */
+  /** Outcomes of the finished writes, by index. A stretch that runs again runs the other writes. */
   outcomes: Map<number, KeyedOutcome>
   onStart?: (() => void) | undefined
 }
@@ -76,8 +84,8 @@ export async function writeQueued(context: Context, write: Write, options: Write
 }
 
 /**
- * Writes an array of entities of one organization in its order. Returns the outcome of each write. A refused or failed one does not affect
- * the others. Rejects only if no write has an outcome yet.
+ * Runs writes of one organization in order. Returns the outcome of each write. A refused or failed write does not
+ * affect the others. Rejects only if no write has an outcome yet.
  */
 export async function writeArray(
   context: Context,
@@ -94,7 +102,10 @@ export async function writeArray(
   return writes.map((_, index) => outcomes.get(index) ?? failed!)
 }
 
-/** Writes in as many sets as their time takes, and adds the outcomes as they come. Other writes of the organization come in between. */
+/**
+ * Runs writes in as many sets as their time requires, and adds the outcomes as they come. Other writes of the
+ * organization run in between.
+ */
 export async function writeAll(
   context: Context,
   writes: readonly Write[],
@@ -108,9 +119,9 @@ export async function writeAll(
 }
 
 /**
- * Writes together: in the next set of the organization, which takes the writes that wait in the order of their arrival. A lone write runs at
- * once. Returns the outcomes by index, at least that of the first write: a long set ends when its time is over. `onStart` is called when
- * the set starts.
+ * Runs writes together in the next set of the organization, which takes the waiting writes in order of arrival. A lone
+ * write runs at once. Returns the outcomes by index, at least that of the first write, because a long set ends when its
+ * time is over. `onStart` is called when the set starts.
  */
 function writeStretch(
   context: Context,
@@ -172,8 +183,8 @@ async function runStretches(
 }
 
 /**
- * Reads one entity of a stack as far as the role of the caller opens it, with links by internal identifier if `isById`. Concurrent reads of a
- * stack share a statement, whatever their callers may read.
+ * Reads the members of an entity that the caller's role may read, with links by internal identifier if `isById`.
+ * Concurrent reads of a stack share a statement, even if their callers have different roles.
  */
 export async function readQueued(
   context: Context,

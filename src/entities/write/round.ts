@@ -12,8 +12,8 @@ import { type Loaded, rowOf } from './load/loaded.ts'
 import { type Item, nameKey, type Reference, referenceKey, requiredLinkAttributes } from './plan.ts'
 
 /**
- * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to it. The changes of a
- * merge and an erasure follow from none.
+ * A change and the row before it. `item` is the write that it follows from: for a placeholder, the write that links to
+ * it. The changes of a merge and an erasure have none.
  */
 export type Accepted = {
   item?: Item
@@ -24,7 +24,7 @@ export type Accepted = {
   isPlaceholder?: boolean
 }
 
-/** What the writes of a round change, for the stages that store and represent it. */
+/** The decisions and changes of a round, for the stages that store and represent it. */
 export type DecidedRound = {
   definitions: Definitions
   at: string
@@ -41,8 +41,8 @@ export type DecidedRound = {
 type Given = Pick<DecisionContext, 'definitions' | 'limits' | 'at'>
 
 /**
- * Decides items in order, until one depends on what has changed since round `since`, in which they were loaded. Many items are decided over
- * several turns of the event loop.
+ * Decides items in order, up to one that depends on a change since round `since`, in which the items were loaded. Many
+ * items take several turns of the event loop.
  */
 export async function decideRound(
   loaded: Loaded,
@@ -108,6 +108,6 @@ function linksOf({ links }: Loaded, id: string, { write, plan }: Item, definitio
 
 const noLinks: Links = new Map()
 
-/** The id of the target of a link. A placeholder that the round creates has one before it is stored. */
+/** The id of the target of a link. A placeholder of this round has an id before it is stored. */
 export const idOf = (target: PlannedTarget, placeholders: DecidedRound['placeholders']): string =>
   'id' in target ? target.id : placeholders.get(nameKey(target.name))!

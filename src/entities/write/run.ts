@@ -21,9 +21,10 @@ export type WriteOptions = { limits: WriteLimits; signal?: Signal | undefined }
 export type SetOptions = WriteOptions & { mayGoOn?: (() => boolean) | undefined }
 
 /**
- * Writes in a transaction of their own, in more than one only if it would hold the head for long. Returns the outcome of each by its index:
- * with `mayGoOn`, those of the first transaction, which may end before the last write. A refused write does not affect the others. A set
- * that fails for a reason that nobody foresaw runs once more in halves, so that one odd value never fails its neighbours.
+ * Runs writes in one transaction, or in several if one would hold the head for long. Returns the outcomes by index.
+ * With `mayGoOn`, these are the outcomes of the first transaction, which may end before the last write. A refused write
+ * does not affect the others. A set that fails with an unexpected error runs again in halves, so that one odd value
+ * does not fail the other writes.
  */
 export async function runSet(
   context: Context,
@@ -80,8 +81,9 @@ export class AtomicRefusal extends Fault {
 }
 
 /**
- * Writes all in one transaction, or none. Throws {@link AtomicRefusal} for the first refused one. The caller gives `nextRefusal` if
- * it has already refused the item after the last one. Then nothing is stored, and the function throws `nextRefusal` if no item is refused.
+ * Runs all writes in one transaction, or none. Throws {@link AtomicRefusal} for the first refused one. The caller gives
+ * `nextRefusal` if it has already refused the item after the last one. Then nothing is stored, and the function throws
+ * `nextRefusal` if no item is refused.
  */
 export async function writeAtomically(
   context: Context,
@@ -99,7 +101,7 @@ export async function writeAtomically(
   return done
 }
 
-/** Writes in a transaction, and leaves it open. Returns the outcome of each write. */
+/** Runs writes in a transaction, and leaves it open. Returns the outcome of each write. */
 export async function writeWithin(
   tx: Transaction,
   definitions: Definitions,
@@ -110,7 +112,7 @@ export async function writeWithin(
   return writes.map((_, index) => unkeyed(outcomes.get(index)!))
 }
 
-/** Returns what all writes did. Throws as {@link writeAtomically} does. */
+/** Returns the results of all writes. Throws as {@link writeAtomically} does. */
 export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal): Done[] {
   const done = outcomes.map((outcome, index) => {
     if ('refusal' in outcome) throw new AtomicRefusal(index, outcome.refusal)
@@ -122,17 +124,18 @@ export function requireAll(outcomes: readonly Outcome[], nextRefusal?: Refusal):
 }
 
 /**
- * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the head, and
- * the writes of the organization need connections too.
+ * The maximum number of concurrent dry runs per organization. Each holds a connection, on which it may wait for the
+ * head, and the writes of the organization need connections too.
  */
 const maxConcurrentDryRuns = 2
 const dryRuns = perDatabase(() => new FairPool({ share: maxConcurrentDryRuns }))
 
-/** What the writes would do. `isTooLarge` says that their values together have more characters of JSON than `maxLength`. */
+/** The outcomes of a dry run. `isTooLarge`: the values together have more characters of JSON than `maxLength`. */
 export type DryRun = { outcomes: Outcome[]; isTooLarge: boolean }
 
 /**
- * Tells what writes would do. Their transaction stores only what a later one of them depends on, and is rolled back. Throws what fails it.
+ * Returns the outcomes that writes would have. The transaction stores only the data that its later writes depend on,
+ * and is rolled back. Throws the error of a failed transaction.
  */
 export async function dryRun(
   context: Context,

@@ -11,8 +11,8 @@ import type { DecidedRound } from './round.ts'
 import { deleteTombstonesSql } from './store/store-sql.ts'
 
 /**
- * Read stage: returns those of the values which items may give to somebody that belonged to an erased person. Without an erasure in the
- * organization it issues no statement, nor for items that give nobody an identifier.
+ * Read stage: returns the values that items may give to a person and that belonged to an erased person. It issues no
+ * statement if the organization has no erasure, or if the items give no identifier to a person.
  */
 export async function readGivenTombstones(
   tx: Transaction,
@@ -24,7 +24,7 @@ export async function readGivenTombstones(
   return values.length === 0 ? undefined : readErased({ db: tx, organization_id }, [...new Set(values)])
 }
 
-/** The values that an item gives to somebody if it is accepted: at least those that its change gives. */
+/** The values that an item gives to a person if it is accepted: at least those that its change gives. */
 function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>, country: string | null): string[] {
   const { write, plan } = item
   const row = rowOf(loaded, item)
@@ -43,7 +43,7 @@ function givenValues(item: Item, loaded: Omit<Loaded, 'erased'>, country: string
   return erasableValues(given, write, row, country).map(({ value }) => value)
 }
 
-/** Returns those of the values (erasable-values.ts) that belonged to a person who was erased. */
+/** Returns those of the values (erasable-values.ts) that belonged to an erased person. */
 async function readErased({ db: tx, organization_id }: Reading, values: string[]): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ value: string }>(readTombstonesSql, [organization_id, values])
   return new Set(rows.map(({ value }) => value))
@@ -53,8 +53,8 @@ async function readErased({ db: tx, organization_id }: Reading, values: string[]
 const returning = { stack_id: peopleStackId, operation: 'restore' } as const
 
 /**
- * Returns those of the values of a person who returns that belonged to somebody who was erased before the person left by the change
- * `leftBy`, its deletion or merge. The person had them all the same, so it keeps them.
+ * Returns the values of a returning person that already had a tombstone when the person left by the change `leftBy`,
+ * its deletion or merge. The person had them nevertheless, so it keeps them.
  */
 export async function readKept(
   tx: Transaction,
@@ -70,8 +70,8 @@ export async function readKept(
 }
 
 /**
- * Checks the change by which an unmerge brings a person back. With `recreate`, forgets the tombstones of the values. Throws a Fault of
- * 409 if one belongs to a person who was erased since.
+ * Checks the change by which an unmerge brings a person back. With `recreate`, deletes the tombstones of its values.
+ * Throws a Fault of 409 if a value belongs to a person who was erased since.
  */
 export async function checkReturn(
   tx: Transaction,
@@ -88,7 +88,7 @@ export async function checkReturn(
   else throw new Fault(erasedRefusal(given, erased)!)
 }
 
-/** Tombstone stage: forgets the tombstones of values that a request gave to somebody again with `erased=recreate`. */
+/** Tombstone stage: deletes the tombstones of values that a request gave to a person again with `erased=recreate`. */
 export function forgetTombstones(tx: Transaction, { definitions, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_tombstones, default_country } = definitions
   if (!has_tombstones) return []

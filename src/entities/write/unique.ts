@@ -7,13 +7,15 @@ import { termOf } from '../indexes/index-keys.ts'
 import type { Write } from '../write-request.ts'
 import { findHoldersSql } from './load/load-sql.ts'
 
-/** A value of a unique attribute, which one entity may have. `key` is a map key: different from that of any name. */
+/**
+ * A value of a unique attribute, which only one entity may have. `key` is a map key that differs from that of any name.
+ */
 export type Claim = { attribute: IndexedAttribute; value: unknown; term: string; key: string }
 
 /** The entities that have claimed values, by the key of the claim. */
 export type Holders = Pick<ReadonlyMap<string, readonly Target[]>, 'get'>
 
-/** The claims among values. Objects, arrays and null, which were stored before the declaration, are none. */
+/** Returns the claims of values. Objects, arrays and null were stored before the declaration, and claim nothing. */
 export function claimsOf(
   attributes: readonly IndexedAttribute[] | undefined,
   values: Readonly<Record<string, unknown>> | undefined,
@@ -34,7 +36,7 @@ export function claimOf(attribute: IndexedAttribute, value: unknown): Claim | un
     : { attribute, value, term, key: `unique\n${attribute.id}\n${JSON.stringify(value)}` }
 }
 
-/** The refusal of a write whose values another entity than `id` has. */
+/** The refusal of a write if an entity other than `id` has one of its values. */
 export function takenRefusal(
   claims: readonly Claim[],
   id: string,
@@ -58,7 +60,10 @@ function describe({ id, external_id }: Target, { stack_id, mayRead }: Pick<Write
   return isPerson ? `the person with the id ${id}` : `the record with the record_id ${recordIdOf(id)}`
 }
 
-/** Finds up to two entities for each claim, so one that is not the claiming entity itself. Issues no statement without a claim. */
+/**
+ * Finds up to two entities for each claim, so that one of them is not the claiming entity. Issues no statement without
+ * a claim.
+ */
 export async function findHolders(
   { db, organization_id }: Reading,
   claims: readonly Claim[],

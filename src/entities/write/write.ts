@@ -19,10 +19,13 @@ import { storeRound } from './store/store.ts'
 
 export type WriteLimits = DecisionLimits & { links: number }
 
-/** How the transaction goes on: with COMMIT, as the caller decides, or with the ROLLBACK of a dry run. */
+/** The end of the transaction: COMMIT, left to the caller, or the ROLLBACK of a dry run. */
 export type Ending = 'commit' | 'continue' | Previews
 
-/** The outcomes by index, the definitions that stand, whether anything changed, and how many entities and links were added. */
+/**
+ * The outcomes by index, the current definitions, whether anything changed, and the numbers of added entities and
+ * links.
+ */
 export type Written = {
   outcomes: Map<number, KeyedOutcome>
   definitions: Definitions
@@ -30,19 +33,41 @@ export type Written = {
   added: { entities: number; links: number }
 }
 
-/** After so many rounds a transaction is committed, so that it does not hold the head for long. The writes left have no outcome. */
+/**
+ * A transaction commits after this many rounds, so that it does not hold the head for long. The remaining writes have
+ * no outcome.
+ */
 const maxRounds = 64
 
 const portionOf = (writes: readonly IndexedWrite[]) => firstWithin(writes, ({ write }) => write.bytes, maxPortion)
 
-/** Items that are being loaded, and the round before which their load was sent. `sent` are the statements before it that nobody awaits. */
-type Portion = { items: Item[]; loading: Promise<Loaded>; since: number; sent: readonly Promise<unknown>[] }
+/** Items that are being loaded, and the round before which their load was sent. */
+type Portion = { items: Item[]; loading: Promise<Loaded>; since: number }
+
+/** Statements of a transaction that were sent and are not awaited yet. A statement may fail before it is awaited. */
+class Sent {
+  #statements: Promise<unknown>[] = []
+
+  add(statements: readonly Promise<unknown>[]): void {
+    for (const statement of statements) statement.catch(() => {})
+    this.#statements.push(...statements)
+  }
+
+  /** Waits for them, then for one that was sent after them, and returns its result. */
+  before<T>(last: Promise<T>): Promise<T> {
+    const waiting = awaitPipelined([...this.#statements, last]).then(() => last)
+    waiting.catch(() => {})
+    this.#statements = []
+    return waiting
+  }
+}
 
 /**
- * Writes in their order: lock, then plan, load, decide and store, round by round, and commit. `known` are the definitions that this process
- * knows. A round ends before an item that depends on what has changed since it was loaded ({@link Changed}). The next portion is planned
- * and loaded before a round is stored, so that it is decided meanwhile. With `commit`, COMMIT is pipelined with the last statement, and the
- * transaction ends early if `mayGoOn` says so after a round.
+ * Runs writes in order: lock, then plan, load, decide and store, round by round, and commit. `known` are the
+ * definitions that this process knows. A round ends before an item that depends on a change since it was loaded
+ * ({@link Changed}). The next portion is planned and loaded before a round is stored, so that it is decided meanwhile.
+ * With `commit`, COMMIT is pipelined with the last statement, and the transaction ends early if `mayGoOn` says so after
+ * a round.
  */
 export async function write(
   tx: Transaction,
@@ -57,89 +82,91 @@ export async function write(
   let rest = writes.slice(first.length)
   const begun = await lockAndLoad(tx, known, definitions => planItems(first, definitions, limits.links, times))
   let { definitions, sequence } = begun
-  const { organization_id } = definitions
   const at = new Date().toISOString()
   const changed = new Changed(writes, definitions)
-  const loading = Promise.resolve(begun.loaded)
-  const portions: Portion[] = [{ items: begun.items, loading, since: changed.round, sent: [] }]
-  let sent: Promise<unknown>[] = []
-  const send = <Sent extends Promise<unknown>>(statements: readonly Sent[]) => {
-    // They are awaited later, perhaps after they fail.
-    for (const statement of statements) statement.catch(() => {})
-    sent.push(...statements)
+  const sent = new Sent()
+  const loadItems = (items: Item[]): Portion => {
+    return { items, loading: sent.before(load(tx, definitions, items)), since: changed.round }
   }
-  const loadNext = (items: Item[]): Portion => {
-    const portion = { items, loading: load(tx, definitions, items), since: changed.round, sent }
-    portion.loading.catch(() => {})
-    sent = []
-    return portion
-  }
-  const afterAll = async <T>(last: Promise<T>): Promise<T> => {
-    await awaitPipelined([...sent, last])
-    return last
-  }
-  const outcomes = new Map<number, KeyedOutcome>()
-  // Outcomes that show an entity. Those of the other rounds are told at once, so that nothing else of an import's rounds stays in memory.
-  const told: (() => Promise<void>)[] = []
+  const portions: Portion[] = [{ items: begun.items, loading: Promise.resolve(begun.loaded), since: changed.round }]
+  const outcomes: Written['outcomes'] = new Map()
+  // Rounds whose outcomes show an entity. The other rounds report their outcomes at once, so that an import does not
+  // keep them in memory.
+  const untold: (() => Promise<void>)[] = []
   const added = { entities: 0, links: 0 }
   let [hasChanges, isRefused] = [false, true]
   for (let rounds = 1; ; rounds += 1) {
-    const portion = portions.shift()!
-    await awaitPipelined([...portion.sent, portion.loading])
-    const loaded = await portion.loading
+    const { items, loading, since } = portions.shift()!
+    const loaded = await loading
     const ends = ending === 'commit' && (rounds >= maxRounds || !mayGoOn())
     if (!ends && rest.length > 0 && portions.length === 0) {
       const next = portionOf(rest)
       rest = rest.slice(next.length)
-      portions.push(loadNext(await planItems(next, definitions, limits.links, times)))
+      portions.push(loadItems(await planItems(next, definitions, limits.links, times)))
     }
-    const round = await decideRound(loaded, portion.since, changed, { definitions, limits, at })
+    const round = await decideRound(loaded, since, changed, { definitions, limits, at })
     changed.round += 1
-    const left = portion.items.slice(round.decisions.size)
+    const left = items.slice(round.decisions.size)
     const isLast = portions.length === 0 && (ends ? round.decisions.size > 0 : left.length === 0 && rest.length === 0)
     const previews = typeof ending === 'string' ? undefined : await ending.add(round)
-    const stored = previews && isLast ? { statements: [], sequence } : storeRound(tx, round, sequence)
-    send(stored.statements)
-    const storedUpTo = stored.sequence
-    sequence = storedUpTo
-    const representing = readRepresentations(tx, round)
-    if (representing) send([representing])
-    const tell = (item: Item, representations: Representations) =>
-      outcomeOf(item, round, { representations, sequence: storedUpTo, previews })
-    const keyed = keyedItems(round, loaded)
-    // A response that is kept shows its entity, so it waits for the read.
-    const showsEntity = keyed.some(({ write }) => write.represent)
-    if (showsEntity) await awaitPipelined(sent)
-    const shown = (showsEntity && (await representing)) || noRepresentations
-    const responses = keyed.flatMap(item => responseTo(item, tell(item, shown)) ?? [])
-    const keeping = keepResponses({ tx, organization_id }, responses, { keys: loaded.keys, at })
-    send(keeping)
+    // No later write depends on the last round of a dry run.
+    if (!previews || !isLast) {
+      const stored = storeRound(tx, round, sequence)
+      sent.add(stored.statements)
+      sequence = stored.sequence
+    }
+    const { isKept, tellLater } = await tellRound({ tx, sent, outcomes }, round, loaded, { sequence, previews })
+    if (tellLater) untold.push(tellLater)
     hasChanges ||= round.accepted.length > 0
     for (const { change } of round.accepted) {
       if (change.operation === 'create') added.entities += 1
       for (const { targets } of change.relinked) added.links += targets.length
     }
     // An unchanged entity is committed too: a synchronous standby may not have its last change yet.
-    isRefused &&= keeping.length === 0 && [...round.decisions.values()].every(decision => 'refusal' in decision)
-    const tellAll = (representations: Representations) => {
-      for (const item of round.decisions.keys()) outcomes.set(item.index, tell(item, representations))
-    }
-    if (representing) told.push(async () => tellAll(await representing))
-    else tellAll(noRepresentations)
+    isRefused &&= !isKept && [...round.decisions.values()].every(decision => 'refusal' in decision)
     if (isLast) break
     // The first alias of an organization changes its definitions.
     if (round.accepted.some(({ change }) => change.aliases))
-      definitions = await afterAll(readDefinitions({ db: tx, organization_id }, definitions))
-    if (left.length > 0) portions.unshift(loadNext(left))
+      definitions = await sent.before(readDefinitions({ db: tx, organization_id: known.organization_id }, definitions))
+    if (left.length > 0) portions.unshift(loadItems(left))
   }
-  await awaitPipelined([...sent, ...(ending === 'commit' ? [isRefused ? tx.rollback() : tx.commit()] : [])])
-  for (const tell of told) await tell()
+  await sent.before(ending === 'commit' ? (isRefused ? tx.rollback() : tx.commit()) : Promise.resolve())
+  for (const tell of untold) await tell()
   return { outcomes, definitions, hasChanges, added }
 }
 
-/** The items whose key is free, so that their responses are kept. */
-const keyedItems = ({ decisions }: DecidedRound, { keys }: Loaded): Item[] =>
-  [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
+type Telling = { tx: Transaction; sent: Sent; outcomes: Map<number, KeyedOutcome> }
+
+/**
+ * Reports the outcomes of a round, and keeps the responses of its keyed writes. `tellLater` reports the outcomes that
+ * show entities, after these are read.
+ */
+async function tellRound(
+  { tx, sent, outcomes }: Telling,
+  round: DecidedRound,
+  { keys }: Loaded,
+  result: Omit<RoundResult, 'representations'>,
+): Promise<{ isKept: boolean; tellLater?: () => Promise<void> }> {
+  const { decisions, definitions, at } = round
+  const outcome = (item: Item, representations: Representations) =>
+    outcomeOf(item, round, { ...result, representations })
+  const tell = (representations: Representations) => {
+    for (const item of decisions.keys()) outcomes.set(item.index, outcome(item, representations))
+  }
+  const reading = readRepresentations(tx, round)
+  const keyed = [...decisions.keys()].filter(({ write: { keyed } }) => keyed && !answerOf(keyed, keys))
+  // A stored response shows its entity, so it waits for the read.
+  const isAwaited = reading !== undefined && keyed.some(({ write }) => write.represent)
+  const representations = isAwaited ? await sent.before(reading) : noRepresentations
+  if (reading && !isAwaited) sent.add([reading])
+  const responses = keyed.flatMap(item => responseTo(item, outcome(item, representations)) ?? [])
+  const keeping = keepResponses({ tx, organization_id: definitions.organization_id }, responses, { keys, at })
+  sent.add(keeping)
+  const isKept = keeping.length > 0
+  if (reading && !isAwaited) return { isKept, tellLater: async () => tell(await reading) }
+  tell(representations)
+  return { isKept }
+}
 
 /** The response to keep under the key of an item. Undefined if none is kept. */
 function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredResponse) | undefined {
@@ -149,8 +176,8 @@ function responseTo({ write }: Item, outcome: KeyedOutcome): (WriteKey & StoredR
 }
 
 /**
- * Plans and loads the first items, and locks the head: nobody else writes to the organization until the transaction ends. If the definitions have
- * changed, the items are planned and loaded again with those that stand.
+ * Plans and loads the first items, and locks the head, so that no other transaction writes to the organization until
+ * this one ends. If the definitions have changed, the items are planned and loaded again with the current ones.
  */
 async function lockAndLoad(tx: Transaction, known: Definitions, plan: (definitions: Definitions) => Promise<Item[]>) {
   const { organization_id } = known
@@ -181,7 +208,7 @@ type Representations = ReadonlyMap<Item, SerializedEntity>
 
 const noRepresentations: Representations = new Map()
 
-/** What the outcomes of a round are made of, besides its decisions. */
+/** The parts of a round's outcomes besides its decisions. */
 type RoundResult = {
   representations: Representations
   sequence: number
@@ -210,8 +237,8 @@ function outcomeOf(
 }
 
 /**
- * Reads the entities that the writes return, as the transaction sees them. A round changes an entity once at most. Undefined if no write
- * returns one.
+ * Reads the entities that the writes return, as the transaction sees them. A round changes an entity at most once.
+ * Undefined if no write returns one.
  */
 function readRepresentations(
   tx: Transaction,

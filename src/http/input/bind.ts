@@ -15,9 +15,9 @@ export type RawInput = { contentType: string | undefined; body: Buffer | undefin
 const isJson = /^[\t ]*application\/(merge-patch\+)?json[\t ]*(;|$)/i
 
 /**
- * Binds a request from a non-empty body of JSON or a merge patch (RFC 7396) or, without one, from the query. A body that fails is not
- * replaced by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid query, or neither of
- * the two.
+ * Binds a request from a non-empty body of JSON or a merge patch (RFC 7396) or, without one, from the query. A body
+ * that fails is not replaced by the query. Strings are trimmed. Throws a Fault of 400 for invalid JSON, an invalid
+ * query, or neither of the two.
  */
 export function bind(
   { contentType, body, queryString }: RawInput,
@@ -32,8 +32,8 @@ export function bind(
 }
 
 /**
- * Binds a parsed object: that of a request, an element of a batch or a line of an import. Its strings are trimmed and checked before
- * the schema validates them, so that a body has the same effect wherever it comes from.
+ * Binds a parsed object: a request, an element of a batch or a line of an import. Its strings are trimmed and checked
+ * before the schema validates them, so that a body has the same effect everywhere.
  */
 export function bindValue(
   parsed: unknown,
@@ -45,7 +45,7 @@ export function bindValue(
   return boundFrom === 'query' ? (coerce(schema, trimmed) as Record<string, unknown>) : trimmed
 }
 
-/** A larger body is bound in pieces. A body of this size takes up to 4 ms, if it has as many keys as it can. */
+/** A larger body is bound in pieces. A body of this size with as many keys as possible takes up to 4 ms. */
 const largeBodyBytes = 16_384
 
 /** Whether the input is a JSON body to bind by {@link bindLarge}. */
@@ -76,7 +76,7 @@ export function parseLine(line: Buffer, limits: Limits): unknown | Promise<unkno
 
 function throwBodyRequired(contentType: string | undefined, body: Buffer | undefined): never {
   const reason = body && body.length > 0 ? `a body of type ${contentType || 'unknown'} is ignored` : 'the body is empty'
-  refuse('invalid_parameter', `A body is required, sent with Content-Type: application/json (${reason}).`, {
+  refuse('invalid_parameter', `Body required: send it with Content-Type: application/json (${reason}).`, {
     details: [{ path: '', message: 'a body is required' }],
   })
 }

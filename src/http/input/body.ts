@@ -7,8 +7,8 @@ import { createRefusal, Fault } from '../../values/errors.ts'
 const tooLarge = new Fault(createRefusal('invalid_parameter', 'The body is too large.', { status: 413 }))
 
 /**
- * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies in
- * such chunks took 170 MiB instead of 35. To join chunks of 64 kB before the end took 8 ms more for a body of 8 MB.
+ * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies
+ * in such chunks took 170 MiB instead of 35. Joining chunks of 64 kB before the end took 8 ms more for a body of 8 MB.
  */
 const maxChunks = 128
 const smallChunkBytes = 4_096
@@ -18,7 +18,7 @@ export const incompleteBody = new Fault(
   createRefusal('invalid_parameter', 'The connection closed before the body was complete.'),
 )
 
-/** Whether a request has a body to read. The body of a GET or HEAD is ignored. */
+/** Whether a request has a body to read. kith ignores the body of a GET or HEAD. */
 export function hasBody({ method, headers }: IncomingMessage): boolean {
   if (method === 'GET' || method === 'HEAD') return false
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0
@@ -52,12 +52,12 @@ export function readBody(request: IncomingMessage, maxBytes: number): Promise<Bu
   })
 }
 
-/** The interval at which {@link drainUnreadBody} checks what still arrives. */
+/** The interval at which {@link drainUnreadBody} checks for more data. */
 const checkIntervalMs = 20
 
 /**
- * Reads the rest of a body to its end, so that the client sees its response: as much as the largest body may have.
- * Closes the connection of a longer or slow one.
+ * Reads the rest of a body to its end, up to the maximum size of a body, so that the client sees its response. Closes
+ * the connection if the body is longer or slow.
  */
 export function drainUnreadBody(
   request: IncomingMessage,
@@ -66,7 +66,7 @@ export function drainUnreadBody(
   const { socket } = request
   const [maxBytes, untilMs] = [socket.bytesRead + batchBytes, Date.now() + requestMs]
   const timer = setInterval(() => {
-    // Bytes behind a complete request belong to the next one.
+    // Bytes after a complete request belong to the next one.
     if (request.complete || socket.destroyed) return clearInterval(timer)
     if (socket.bytesRead > maxBytes || Date.now() > untilMs) socket.destroy()
   }, checkIntervalMs)
@@ -93,7 +93,7 @@ export async function* readChunks(request: IncomingMessage, idleMs: number): Asy
       yield value
     }
   } finally {
-    // Not awaited: it would wait for data that may never arrive.
+    // This is not awaited, because it would wait for data that may never arrive.
     chunks.return?.().catch(() => {})
   }
 }

@@ -2,13 +2,16 @@ import type { IncomingMessage } from 'node:http'
 import type { Config } from '../../process/config.ts'
 import { refuse } from '../../values/errors.ts'
 
-/** The cookie of a session of the console, and that of a sign-in which has begun at the outside issuer. */
+/** The cookies of a session of the console, and of a sign-in in progress at the outside issuer. */
 type CookieName = 'kith_session' | 'kith_sign_in'
 
-/** The name over TLS. A browser takes such a cookie only over TLS, and from no other host of the domain. */
+/** The name over TLS. A browser accepts such a cookie only over TLS, and from no other host of the domain. */
 const nameOf = (name: CookieName, isSecure: boolean) => (isSecure ? `__Host-${name}` : name)
 
-/** The values of a cookie in the header of a request. Over TLS, one without the prefix does not count: another host may have set it. */
+/**
+ * The values of a cookie in the header of a request. Over TLS, a cookie without the prefix is ignored, because another
+ * host may have set it.
+ */
 export function readCookies(header: string | undefined, name: CookieName, isSecure: boolean): string[] {
   if (header === undefined) return []
   const prefix = `${nameOf(name, isSecure)}=`
@@ -19,7 +22,7 @@ export function readCookies(header: string | undefined, name: CookieName, isSecu
     .map(pair => pair.slice(prefix.length))
 }
 
-/** The tokens of sessions of the console in the cookies of a request. */
+/** The session tokens of the console in the cookies of a request. */
 export const readSessionCookies = (request: IncomingMessage, settings: OriginSettings): string[] =>
   request.headers.cookie === undefined
     ? []
@@ -28,15 +31,15 @@ export const readSessionCookies = (request: IncomingMessage, settings: OriginSet
 type CookieOptions = { maxAgeSeconds: number; isSecure: boolean }
 
 /**
- * The Set-Cookie header of a session. A script cannot read the cookie, and a browser sends it with no request that another site
- * causes. `maxAgeSeconds` of 0 removes the cookie.
+ * The Set-Cookie header of a session. A script cannot read the cookie, and a browser never sends it with requests from
+ * other sites. `maxAgeSeconds` of 0 removes the cookie.
  */
 export const sessionCookie = (token: string, options: CookieOptions): string =>
   printCookie('kith_session', token, 'Strict', options)
 
 /**
- * The Set-Cookie header of a sign-in at the outside issuer. A browser sends it when the issuer leads it back, which a cookie with
- * SameSite=Strict would not do.
+ * The Set-Cookie header of a sign-in at the outside issuer. A browser sends it when the issuer redirects back, which it
+ * would not do with SameSite=Strict.
  */
 export const pendingCookie = (value: string, options: CookieOptions): string =>
   printCookie('kith_sign_in', value, 'Lax', options)
@@ -46,7 +49,10 @@ const printCookie = (name: CookieName, value: string, sameSite: string, { maxAge
 
 type OriginSettings = Pick<Config, 'tls' | 'behindProxy' | 'publicUrl'>
 
-/** Whether the browser of a request reached the service by HTTPS: kith terminates TLS, or the proxy or KITH_PUBLIC_URL says that it does. */
+/**
+ * Whether the browser of a request reached the service by HTTPS: kith terminates TLS, or the proxy or KITH_PUBLIC_URL
+ * indicates it.
+ */
 export function isEncrypted({ headers }: IncomingMessage, { tls, behindProxy, publicUrl }: OriginSettings): boolean {
   if (tls) return true
   const isPublic = publicUrl?.startsWith('https:') === true
@@ -63,8 +69,8 @@ export function ownOrigin(request: IncomingMessage, settings: OriginSettings): s
 }
 
 /**
- * Throws a Fault `forbidden` if KITH_PUBLIC_URL names another host than the request. A site that points its own name to this machine
- * would else have pages of the console on its own origin.
+ * Throws a Fault `forbidden` if KITH_PUBLIC_URL names another host than the request. Otherwise a site that points its
+ * name to this machine could load pages of the console on its own origin.
  */
 export function requirePublicHost({ headers: { host = '' } }: IncomingMessage, { publicUrl }: OriginSettings): void {
   if (publicUrl === undefined || hostnameOf(host) === new URL(publicUrl).hostname) return
@@ -75,8 +81,9 @@ export function requirePublicHost({ headers: { host = '' } }: IncomingMessage, {
 const hostnameOf = (host: string) => host.toLowerCase().replace(/:\d+$/, '')
 
 /**
- * Throws a Fault `forbidden` unless a page of the service itself has sent the request, so that no other site can use the cookie of
- * its visitor. Browsers set Sec-Fetch-Site and Origin themselves, and no script can change them. An older browser sends only Origin.
+ * Throws a Fault `forbidden` unless a page of the service itself has sent the request, so that no other site can use
+ * its visitor's cookie. Browsers set Sec-Fetch-Site and Origin themselves, and no script can change them. An older
+ * browser sends only Origin.
  */
 export function requireSameOrigin(request: IncomingMessage, settings: OriginSettings): void {
   requirePublicHost(request, settings)
@@ -95,5 +102,5 @@ const isOwnOrigin = (origin: string, request: IncomingMessage, settings: OriginS
     ? origin.toLowerCase() === ownOrigin(request, settings)
     : origin === new URL(settings.publicUrl).origin
 
-/** Whether a browser asks for a page. Programs such as curl send the wildcard alone. */
+/** Whether a browser requests a page. Programs such as curl send only the wildcard. */
 export const acceptsHtml = ({ headers }: IncomingMessage) => /\btext\/html\b/i.test(headers.accept ?? '')

@@ -45,7 +45,7 @@ describe('a request with Expect: 100-continue', () => {
   ])('is asked for %s once, and then answered', async (_, line, contentType, body, status) => {
     const headers = [`Authorization: Bearer ${organization.token}`, contentType, `Content-Length: ${body.length}`]
     const socket = await offerBody(line, [...headers, 'Connection: close'])
-    // The head of an import's response may follow before its body arrives.
+    // The head of an import's response may arrive before its body.
     const first = String((await once(socket, 'data'))[0])
     socket.write(body)
     const answer = first + (await text(socket))

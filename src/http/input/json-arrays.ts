@@ -10,22 +10,23 @@ import {
   openBrace,
   openBracket,
   quote,
+  space,
 } from './json-characters.ts'
 import { unstorableRefusal } from './json-faults.ts'
 
-/** `jsonMembers` bounds the time that one call of JSON.parse takes, and `bodyBytes` the characters that it gets. */
+/** `jsonMembers` bounds the time of one call of JSON.parse, and `bodyBytes` its characters. */
 export type PieceLimits = { jsonMembers: number; bodyBytes: number }
 
 export type ArrayOptions = {
-  /** How many elements an array of the top level may have. */
+  /** The maximum number of elements of an array at the top level. */
   maxElements?: (key: string) => number | undefined
-  /** The length of the pieces of a large array. One of the default takes up to 4 ms to parse. */
+  /** The length of the pieces of a large array. A piece of the default length takes up to 4 ms to parse. */
   pieceCharacters?: number
 }
 
 /**
- * Parses the elements of the large arrays of the top level. `rest` is the text without them. Undefined if a piece has no value; then the
- * text is not JSON, or needs the thorough check.
+ * Parses the elements of the large arrays at the top level. `rest` is the text without them. Returns undefined if a
+ * piece has no value. The text is not JSON then, or needs the thorough check.
  */
 export async function parseArrays(
   text: string,
@@ -41,13 +42,13 @@ export async function parseArrays(
     if (!step.value) continue
     const key = parseJson(step.value.key)
     const elements = parsePiece(`[${step.value.piece}]`) as unknown[] | undefined
-    // A piece without an element follows a comma that has no element behind it.
+    // A piece without an element follows a trailing comma.
     if (typeof key !== 'string' || !elements || elements.length === 0) return undefined
     const all = arrays.get(key) ?? []
     arrays.set(key, all)
     for (const element of elements) all.push(element)
     const max = maxElements?.(key)
-    // As the schema refuses it.
+    // This is the refusal of the schema.
     if (max !== undefined && all.length > max)
       refuseValues({ path: pointer(key), message: `must have at most ${max} elements` })
   }
@@ -60,9 +61,9 @@ type Piece = { key: string; piece: string }
 const scannedInAStep = 65_536
 
 /**
- * Yields the pieces of each array of the top level that is longer than one, and undefined for a pause. Returns the text without them. The
- * text need not be JSON. If the pieces and the rest are, the text is. Throws a Fault if an element, or the text beside the elements, exceeds
- * the limits.
+ * Yields the pieces of each array at the top level that is longer than one piece, and undefined for a pause. Returns
+ * the text without them. The text need not be JSON, but it is JSON if the pieces and the rest are. Throws a Fault if an
+ * element, or the text beside the elements, exceeds the limits.
  */
 function* splitArrays(
   text: string,
@@ -104,14 +105,22 @@ function* splitArrays(
       depth++
       countMembers(1)
     } else if (code === closeBrace || code === closeBracket) depth--
+    else if (code <= space) {
+      const end = firstVisible(text, at, at + scannedInAStep)
+      if (end <= at + 1) continue
+      // White space may fill a body up to its limit. The rest keeps one character of it.
+      rest += text.slice(copiedUntil, at + 1)
+      copiedUntil = end
+      at = end - 1
+    }
   }
   checkLength(text.length)
   return rest + text.slice(copiedUntil)
 }
 
 /**
- * Yields the pieces of an array that is longer than one, and undefined for a pause. Returns the offset of its end, and how many keys, objects
- * and arrays the rest has of it. Undefined if it has no end.
+ * Yields the pieces of an array that is longer than one piece, and undefined for a pause. Returns the offset of its
+ * end, and the number of keys, objects and arrays in its rest. Returns undefined if the array has no end.
  */
 function* splitArray(
   text: string,
@@ -120,7 +129,7 @@ function* splitArray(
   { jsonMembers, bodyBytes }: PieceLimits,
 ): Generator<Piece | undefined, { end: number; isSplit: boolean; restMembers: number } | undefined> {
   let [depth, pauseAt] = [0, start + scannedInAStep]
-  // The elements that no piece has yet begin at `pieceStart`. The last of them is the current one.
+  // The elements without a piece begin at `pieceStart`. The last of them is the current one.
   let [pieceStart, earlierMembers] = [start, 0]
   let [index, elementStart, elementMembers] = [0, start, 0]
   const pathOfElement = () => {

@@ -26,7 +26,10 @@ const deepArray: Frame = { isObject: false, keys: undefined, segment: 0 }
 
 /** Checking this many values and separators takes less than a millisecond. */
 const checkedInAStep = 1_024
-/** After a fault the check ends within this many values and separators. It looks for faults that come first in the order of `parseJson`. */
+/**
+ * After a fault, the check ends within this many values and separators. It searches for faults that come earlier in the
+ * order of `parseJson`.
+ */
 const maxCheckedAfterFault = 65_536
 
 /**
@@ -52,7 +55,7 @@ export function* checkThoroughly(text: string, jsonDepth: number): Generator<voi
 /** A refusal names at most this many faults. */
 const maxDetails = 100
 
-/** Adds a fault to the refusal, one for each path. The first `invalid_json` replaces a refusal as `invalid_parameter`. */
+/** Adds a fault to the refusal, one for each path. The first `invalid_json` replaces an `invalid_parameter` refusal. */
 function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid_parameter') {
   const { refused } = reader
   if (refused && refused.code !== code && code !== 'invalid_json') return
@@ -63,7 +66,7 @@ function noteRefusal(reader: Reader, message: string, code: ErrorCode = 'invalid
   reader.refused = unstorableRefusal(code, ...details, { path, message })
 }
 
-/** Returns whether the value is complete. False means that it is a container and its first member follows. */
+/** Returns whether the value is complete. False means that a container has begun and its first member follows. */
 function readValue(reader: Reader): boolean {
   skipSpace(reader)
   const first = reader.text[reader.at] ?? ''
@@ -93,7 +96,7 @@ function openContainer(reader: Reader, isObject: boolean): boolean {
   return false
 }
 
-/** Reads what follows a complete value: a comma and the next key, or the end of the container. */
+/** Reads the text after a complete value: a comma and the next key, or the end of the container. */
 function readSeparator(reader: Reader): boolean {
   skipSpace(reader)
   if (isClosed(reader)) return true
@@ -130,7 +133,7 @@ function readString(reader: Reader): string {
   match(reader, /"/y)
   let isEscaped = false
   for (let code = text.charCodeAt(reader.at); code !== quote; code = text.charCodeAt(reader.at)) {
-    // At the end of the text the code is NaN, and any comparison with it is false.
+    // At the end of the text, the code is NaN, and any comparison with it is false.
     if (!(code >= 0x20)) throwSyntaxFault(reader)
     if (code !== backslash) reader.at++
     else {
@@ -156,7 +159,7 @@ function skipSpace(reader: Reader) {
   reader.at = firstVisible(reader.text, reader.at)
 }
 
-/** The message names the position, without the text there, but for a character that nobody sees. */
+/** The message names the position. It omits the text there, except for an invisible character. */
 function throwSyntaxFault({ text, at }: Reader): never {
   let lines = 1
   let lineStart = 0

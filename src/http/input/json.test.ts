@@ -273,7 +273,7 @@ describe('a large body, which is parsed in pieces,', () => {
       const keys = (count: number) => `{${Array.from({ length: count }, (_, index) => `"${index}":1`)}}`
       const refused = { refusal: { code: 'invalid_parameter', status: 400, details: [detail] } }
       await expect(parseLarge(around(keys(9_990)))).resolves.toBeDefined()
-      // Nothing is parsed, so it need not be JSON.
+      // kith refuses it without parsing, so it need not be JSON.
       await expect(parseLarge(`${around(keys(10_001))} this is no JSON`)).rejects.toMatchObject(refused)
       await expect(parseLarge(`{"a":[1,{"b":[${'[],'.repeat(10_001)} this is no JSON`)).rejects.toMatchObject({
         refusal: { details: [{ ...detail, path: '/a/1' }] },
@@ -299,6 +299,15 @@ describe('a large body, which is parsed in pieces,', () => {
       await expect(parseLimited(text)).rejects.toMatchObject({
         refusal: { code: 'invalid_parameter', details: [{ path, message: 'must have at most 1000 characters' }] },
       })
+  })
+
+  it('has any amount of white space beside its arrays', async () => {
+    const limited = { ...limits, bodyBytes: 1_000 }
+    const space = '\n \t\r'.repeat(50_000)
+    const text = `${space}{${space}"a"${space}:${space}[1,2]${space},"b":${space}1${space}}${space}`
+    await expect(parseLargeJson(Buffer.from(text), limited)).resolves.toEqual({ a: [1, 2], b: 1 })
+    const broken = Buffer.from(text.replace('1,2]', '1,2] '.concat('3')))
+    await expect(parseLargeJson(broken, limited)).rejects.toMatchObject({ refusal: { code: 'failed_binding_json' } })
   })
 
   it('names the byte that is not UTF-8 of a body that is decoded in steps', async () => {

@@ -20,13 +20,14 @@ import { checkThoroughly } from './json-faults.ts'
 type JsonLimits = { jsonDepth: number }
 
 /**
- * Parses a body as JSON and accepts only what can be stored exactly as sent. Skips one leading byte order mark. Throws a Fault of 400:
- * `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for a duplicate key
- * or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the top level is 1), a
- * number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has several faults,
- * those of the first kind in this order are reported, at most 100.
+ * Parses a body as JSON and accepts only what can be stored exactly as sent. Skips one leading byte order mark. Throws
+ * a Fault of 400: `failed_binding_json` if it is not JSON in UTF-8 (the message names the position); `invalid_json` for
+ * a duplicate key or a top level that is not an object; `invalid_parameter` for nesting deeper than `jsonDepth` (the
+ * top level is 1), a number that does not read back equal, NUL, a lone surrogate, or the key `__proto__`. If a body has
+ * several faults, those of the first kind in this order are reported, at most 100.
  *
- * A quick check beside JSON.parse accepts nearly every body. {@link checkThoroughly} decides on the others and says what is wrong with them.
+ * A quick check beside JSON.parse accepts nearly every body. {@link checkThoroughly} decides on the others and names
+ * their faults.
  */
 export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
   const text = decodeBody(bytes)
@@ -38,9 +39,9 @@ export function parseJson(bytes: Buffer, { jsonDepth }: JsonLimits): unknown {
 }
 
 /**
- * As {@link parseJson}, for a body that takes long: yields to the event loop between pieces of it. It is refused at the first piece with
- * too many elements of an array of the top level, or with too many members or characters in one element or beside the elements, by a
- * Fault of 400.
+ * As {@link parseJson}, for a large body: yields to the event loop between pieces. The first piece with too many
+ * elements of an array at the top level ends in a Fault of 400. So does one with too many members or characters in one
+ * element or beside the elements.
  */
 export async function parseLargeJson(
   bytes: Buffer,
@@ -61,14 +62,17 @@ export async function parseLargeJson(
 const withArrays = (value: object, arrays: ReadonlyMap<string, unknown[]>) =>
   Object.assign(value, Object.fromEntries(arrays))
 
-/** Parses a text whose value can be stored exactly as sent. Returns undefined if it may not be, or is no object and no array. */
+/**
+ * Parses a text whose value can be stored exactly as sent. Returns undefined if that is uncertain, or if the value is
+ * neither an object nor an array.
+ */
 function parseQuickly(text: string, jsonDepth: number): object | undefined {
   const members = countMembers(text, jsonDepth)
   const value = members === undefined ? undefined : parse(text)
   return value instanceof Object && countKeys(value) === members ? value : undefined
 }
 
-/** As {@link parseQuickly}, for a text that takes long. Returns undefined for an array, too. */
+/** As {@link parseQuickly}, for a large text. Returns undefined for an array, too. */
 async function parseQuicklyInSteps(text: string, jsonDepth: number): Promise<object | undefined> {
   if (text.charCodeAt(firstVisible(text, 0)) !== openBrace) return undefined
   await yieldIfDue()
@@ -123,7 +127,7 @@ function countMembers(text: string, jsonDepth: number): number | undefined {
 }
 
 /**
- * Whether an escape is `\u0000` or half of a surrogate pair. NUL and lone surrogates occur in UTF-8 text only as
+ * Whether an escape is `\u0000` or half of a surrogate pair. In UTF-8 text, NUL and lone surrogates occur only as
  * escapes.
  */
 function isSuspect(text: string, at: number): boolean {

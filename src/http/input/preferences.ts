@@ -3,7 +3,7 @@ import { type IfMatch, ifMatchMessage, readIfMatch } from '../../route/entity-ta
 import { refuse } from '../../values/errors.ts'
 import { readQualities } from '../../values/qualities.ts'
 
-/** Most requests have neither header. */
+/** Most requests have neither of the two headers. */
 const noPreferences: Preferences = Object.freeze({
   if_match: null,
   representation: false,
@@ -43,8 +43,8 @@ function parsePrefer(header: string | undefined): Omit<Preferences, 'if_match'> 
 }
 
 /**
- * Reads `If-Sequence`: the number of a change that a read must show. Throws a Fault of 400 for anything else. Node joins two headers by a
- * comma, so they are refused too.
+ * Reads `If-Sequence`: the number of a change that a read must show. Throws a Fault of 400 for anything else. Node
+ * joins two headers by a comma, so two headers are refused too.
  */
 export function readIfSequence(header: string): number {
   const sequence = Number(header)
@@ -59,8 +59,8 @@ export function readIfSequence(header: string): number {
 const jsonType = 'application/json'
 
 /**
- * Returns the one of the offered media types that an Accept header prefers to JSON (RFC 9110, 12.5.1), or undefined for JSON.
- * JSON is also the answer if nothing offered is acceptable: kith answers errors in JSON anyway.
+ * Returns the offered media type that an Accept header prefers to JSON (RFC 9110, 12.5.1), or undefined for JSON. The
+ * answer is JSON too if no offered type is acceptable, because kith's errors are JSON anyway.
  */
 export function chooseMediaType(accept: string | undefined, offered: readonly string[]): string | undefined {
   if (accept === undefined || offered.length === 0) return undefined
@@ -77,8 +77,9 @@ export function chooseMediaType(accept: string | undefined, offered: readonly st
 export type Coding = 'zstd' | 'gzip'
 
 /**
- * Returns the coding that an Accept-Encoding header prefers (RFC 9110, 12.5.3), of two equal ones zstd. The wildcard stands for gzip,
- * which every client that sends it can read. Returns undefined without a header, and where no coding is accepted or `identity` preferred.
+ * Returns the coding that an Accept-Encoding header prefers (RFC 9110, 12.5.3), and zstd if both are equal. The
+ * wildcard means gzip, which every client that sends it can read. Returns undefined without a header, if no coding is
+ * accepted, or if `identity` is preferred.
  */
 export function chooseCoding(acceptEncoding: string | undefined): Coding | undefined {
   if (acceptEncoding === undefined) return undefined

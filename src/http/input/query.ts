@@ -8,7 +8,8 @@ type Node = Map<string, Node | string>
  * Parses a query string (without its question mark) in bracket form: `attribute_values[city]=Rome`, `tags[0]=a`. Every
  * leaf is a string. Keys 0 … n-1 make an array, unless the schema requires an object there. A name may also be repeated
  * if its value is an array of plain values: `tag=a&tag=b`. Throws a Fault of 400 for an ambiguous query: any other
- * duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty brackets. Malformed escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
+ * duplicate name, a value that is also an object, a gap in the indexes, unbalanced or empty brackets. Malformed
+ * escapes, NUL, `__proto__` and nesting deeper than `jsonDepth` are refused too.
  */
 export function parseQuery(
   queryString: string,
@@ -37,8 +38,8 @@ export function parseQuery(
 }
 
 /**
- * Decodes a name or a value. `+` is a space. Other than ASCII must be percent-encoded UTF-8, because Node decodes raw
- * bytes as Latin-1.
+ * Decodes a name or a value. `+` is a space. Non-ASCII characters must be percent-encoded UTF-8, because Node decodes
+ * raw bytes as Latin-1.
  */
 function decode(encoded: string, path: string): string {
   if (!isAscii(encoded)) throwMalformedParameter(path, 'must be percent-encoded')
@@ -84,7 +85,7 @@ function readNode(node: Node | string, segments: string[], schema: Schema): unkn
   if (typeof node === 'string') return node
   const branches = branchesOf(schema)
   const types = branches.flatMap(({ type }) => type ?? [])
-  // If the schema names no type, as within an attribute value, the keys decide.
+  // If the schema names no type, as within an attribute value, the keys decide on an array.
   const isMap = types.includes('object') && !types.includes('array')
   if (isMap || ![...node.keys()].every(key => /^(0|[1-9]\d*)$/.test(key))) return readMembers(node, segments, branches)
   const items = itemsOf(branches) ?? {}
@@ -123,7 +124,7 @@ const branchesOf = (schema: Schema): Schema[] => (schema.anyOf ? schema.anyOf.fl
 const itemsOf = (branches: Schema[]) => branches.find(({ items }) => items)?.items
 const propertiesOf = (branches: Schema[]) => branches.find(({ properties }) => properties)?.properties ?? {}
 
-/** Whether a root parameter is an array of plain values. */
+/** Whether the schema of a root parameter is an array of plain values. */
 function isRepeatable(schema: Schema, name: string): boolean {
   const properties = propertiesOf(branchesOf(schema))
   if (!Object.hasOwn(properties, name)) return false
@@ -133,7 +134,8 @@ function isRepeatable(schema: Schema, name: string): boolean {
 
 /**
  * Converts the strings of declared boolean, integer and number fields to their types, at every depth. Returns a copy. A
- * string that cannot be converted stays a string, and validation refuses it. Fields that may be strings stay strings.
+ * string that cannot be converted stays a string, and validation refuses it. A field that may be a string stays a
+ * string.
  */
 export function coerce(schema: unknown, value: unknown): unknown {
   const branches = branchesOf(schema as Schema)
@@ -163,8 +165,8 @@ function coerceField(text: string, types: Set<string>): unknown {
 const dryRunName = 'dry_run'
 
 /**
- * Takes `dry_run` out of a query string: whether it asks for a dry run, and the rest. Throws a Fault of 400 for a misspelt name and for any value but `true` and `false`: such a
- * request would write.
+ * Removes `dry_run` from a query string. Returns whether it requests a dry run, and the rest. Throws a Fault of 400 for
+ * a misspelt name and for any value but `true` and `false`, because such a request would write.
  */
 export function takeDryRun(queryString: string): { isDryRun: boolean; queryString: string } {
   const pairs = queryString.split('&')
@@ -186,10 +188,10 @@ export function throwKeyedDryRun(): never {
   })
 }
 
-/** Throws a Fault of 400 for the query parameter `dry_run`, or a misspelt one. */
+/** Throws a Fault of 400 for the query parameter `dry_run` or a misspelling of it. */
 export function throwInvalidDryRun(message: string, name = dryRunName): never {
   return throwMalformedParameter(pointer(name), message)
 }
 
-// The binding of the query refuses a malformed name where it is read.
+// The binding of the query refuses a malformed name later.
 const isDryRunPair = (pair: string) => /^dry[-_]?run(\[|$)/i.test(decodeForm(pair.split('=', 1)[0]!) ?? '')

@@ -28,7 +28,7 @@ function withoutAuthority(target: string): string {
 
 const normalizeVersion = (segment: string) => (decodePercent(segment) === '/v1' ? '/v1' : segment)
 
-// Parameters must be ASCII, so none accepts this.
+// Parameters must be ASCII, so no parameter accepts this.
 const malformedSegment = '\u00ff'
 
 const markMalformed = (path: string) =>
@@ -59,35 +59,46 @@ export function clientAddress({ socket, headers }: IncomingMessage, proxies: num
   return chain[Math.min(proxies, chain.length - 1)] ?? ''
 }
 
-/** As Node's server recognizes it. */
+/** The expectation, as Node's server recognizes it. */
 const asksToContinue = /(?:^|\W)100-continue(?:$|\W)/i
 
 /**
- * Throws a Fault of 400 for a request of another version than HTTP/1.0 and 1.1, for one with several Host headers,
- * for an HTTP/1.1 request without any, and for an unknown Expect header.
+ * Throws a Fault of 431 for headers that are too large, and of 400 for an HTTP version other than 1.0 and 1.1, for
+ * several Host headers, for an HTTP/1.1 request without one, and for an unknown Expect header.
  */
-export function throwIfMalformed({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
+export function throwIfMalformed(
+  { headers, httpVersion, rawHeaders }: IncomingMessage,
+  { headerBytes }: Pick<Limits, 'headerBytes'>,
+): void {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') throw unknownVersion
-  const hosts = countHosts(rawHeaders)
+  const { hosts, bytes } = measureHeaders(rawHeaders)
+  if (bytes > headerBytes) throw tooLargeHeaders
   if (hosts > 1) throw severalHosts
   if (hosts === 0 && httpVersion === '1.1') throw missingHost
   if (headers.expect !== undefined && httpVersion === '1.1' && !asksToContinue.test(headers.expect))
     throw unknownExpectation
 }
 
-/** Node keeps the first of several Host headers, and a proxy in front of kith may have used another. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0
+/**
+ * Counts the bytes of the header lines, and the Host headers: Node keeps the first of several, but a proxy in front of
+ * kith may have used another.
+ */
+function measureHeaders(rawHeaders: readonly string[]): { hosts: number; bytes: number } {
+  let [hosts, bytes] = [0, 0]
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!
-    if (name.length === 4 && name.toLowerCase() === 'host') count += 1
+    bytes += name.length + ': '.length + rawHeaders[index + 1]!.length + '\r\n'.length
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  return count
+  return { hosts, bytes }
 }
 
 // Node's parser reads a line without a version as HTTP/0.9, and accepts HTTP/2.0.
 const unknownVersion = new Fault(
   createRefusal('invalid_parameter', 'The only supported versions are HTTP/1.1 and HTTP/1.0.'),
+)
+export const tooLargeHeaders = new Fault(
+  createRefusal('invalid_parameter', 'The headers are too large.', { status: 431 }),
 )
 const severalHosts = new Fault(createRefusal('invalid_parameter', 'A request must have only one Host header.'))
 const missingHost = new Fault(createRefusal('invalid_parameter', 'An HTTP/1.1 request must have a Host header.'))
@@ -96,11 +107,11 @@ const unknownExpectation = new Fault(
 )
 
 /**
- * Throws a Fault of 414 for a target that is too long, of 415 for an encoding of the body that kith does not read,
- * and of 400 for a body other than JSON lines and CSV on a row that takes them.
+ * Throws a Fault of 414 for a target that is too long, of 415 for an unsupported content encoding, and of 400 for a
+ * body other than JSON lines and CSV on a row that takes these.
  */
 export function throwIfOverLimits({ headers, url = '' }: IncomingMessage, limits: Limits, { line }: Route): void {
-  // A character has at most three bytes, so most URLs need no counting.
+  // A character has at most three bytes, so kith need not count the bytes of most URLs.
   if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
     refuse('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
   if (isOther(headers['content-encoding'], 'identity'))

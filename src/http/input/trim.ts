@@ -2,18 +2,18 @@ import { yieldIfDue } from '../../process/event-loop.ts'
 import { pointer, refuse } from '../../values/errors.ts'
 import { trim } from '../../values/white-space.ts'
 
-/** Why a text cannot be stored as sent; undefined if it can. */
+/** The reason why a text cannot be stored as sent, or undefined if it can. */
 export function textFault(text: string): string | undefined {
   if (!text.isWellFormed()) return 'must not contain a lone surrogate'
   return text.includes('\0') ? 'must not contain NUL' : undefined
 }
 
-/** Like {@link textFault}, for the key of an object. */
+/** As {@link textFault}, for the key of an object. */
 export function keyFault(key: string): string | undefined {
   return key === '__proto__' ? 'this key is not allowed' : textFault(key)
 }
 
-/** The text of a percent-encoded one. Undefined if it is not percent-encoded UTF-8. */
+/** Decodes a percent-encoded text. Returns undefined if it is not percent-encoded UTF-8. */
 export function decodePercent(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {
@@ -23,7 +23,7 @@ export function decodePercent(text: string): string | undefined {
   }
 }
 
-// Node decodes the bytes beyond ASCII of a request target as Latin-1, whatever their encoding was.
+// Node decodes non-ASCII bytes of a request target as Latin-1, whatever their encoding is.
 export const isAscii = (text: string): boolean => /^[\x20-\x7e]*$/.test(text)
 
 /** Throws a Fault of 400 with `path` if the text has a NUL or a lone surrogate. */
@@ -46,7 +46,7 @@ export function trimAndCheck(value: Record<string, unknown>, limits: TextLimits)
   return value
 }
 
-/** As {@link trimAndCheck}, for a value that takes long: yields to the event loop between the elements of its lists. */
+/** As {@link trimAndCheck}, for a large value: yields to the event loop between the elements of its lists. */
 export async function trimAndCheckLarge(
   value: Record<string, unknown>,
   limits: TextLimits,
@@ -69,7 +69,7 @@ function checkAttributeKeys({ attribute_values }: Record<string, unknown>, { key
   if (isContainer(attribute_values) && !Array.isArray(attribute_values)) checkKeys(attribute_values, keyBytes)
 }
 
-/** `reversedPath` leads to a string that is too long, if there is one. */
+/** `reversedPath` leads to a string that is too long, if any. */
 function throwIfTooLong(reversedPath: (string | number)[] | undefined, { stringBytes }: TextLimits) {
   if (reversedPath) throwTooLong(pointer(...reversedPath.reverse()), 'A string', stringBytes)
 }
@@ -88,7 +88,7 @@ function checkKeys(attribute_values: Container, keyBytes: number) {
   }
 }
 
-/** Returns the reversed path to the first string that is too long. Without one, no path is built. */
+/** Returns the reversed path to the first string that is too long. If no string is, it builds no path. */
 function trimWithin(container: Container, stringBytes: number): (string | number)[] | undefined {
   if (Array.isArray(container)) {
     for (let index = 0; index < container.length; index++) {
@@ -117,7 +117,7 @@ function trimMember(container: Container, key: string | number, stringBytes: num
   return found
 }
 
-/** A UTF-16 code unit has at most three bytes of UTF-8, so most strings need no counting. */
+/** A UTF-16 code unit has at most three bytes of UTF-8, so the bytes of most strings need no counting. */
 function isLonger(text: string, bytes: number): boolean {
   if (text.length * 3 <= bytes) return false
   return text.length > bytes || Buffer.byteLength(text) > bytes

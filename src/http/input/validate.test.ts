@@ -29,7 +29,7 @@ const person = Type.Object(
     code: Type.Optional(Type.String({ pattern: '^(a|b)+$' })),
     reference: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
     shape: Type.Optional(Type.Union([Type.Object({ x: Type.Number() }), Type.Array(Type.String())])),
-    // These fields have names of schema keywords.
+    // The names of these fields are keywords of JSON Schema.
     type: Type.Optional(Type.Number()),
     enum: nullable(Type.String()),
     attribute_values: nullable(Type.Record(Type.String(), Type.Unknown())),
@@ -167,7 +167,7 @@ it('accepts and refuses the same values after it merges unions', () => {
 
 const isPlain = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The person's schema, written by hand. */
+/** The person's schema as handwritten code. */
 function isValidField(key: string, value: unknown): boolean {
   const characters = typeof value === 'string' ? [...value].length : -1
   if (key === 'reference') return typeof value === 'string' || Number.isInteger(value)

@@ -20,9 +20,9 @@ export function compile(schema: TSchema): (value: unknown, boundFrom: 'body' | '
   let explain: ValidateFunction | undefined
   return (value, boundFrom) => {
     if (isValid(value)) return
-    // Compiled on demand: only refused requests need the list of all errors.
+    // Only refused requests need the list of all errors, so its validator is compiled on demand.
     explain ??= thorough.compile(merged)
-    // Errors among the left out elements alone are rare. Then the whole value is checked.
+    // It is rare that all errors are in the omitted elements. The whole value is checked then.
     if (explain(leaveOutExcess(merged as Schema, value, { unknownKeys: maxDetails }))) explain(value)
     throwValidationFault(explain.errors ?? [], boundFrom)
   }
@@ -33,7 +33,8 @@ function createAjv(options: Options): Ajv2020 {
     strict: true,
     allowUnionTypes: true,
     addUsedSchema: false,
-    // The check by the meta-schema delayed the first request by 0.1 s. A test does it. Unknown keywords are refused without it.
+    // The check by the meta-schema delayed the first request by 0.1 s. A test does it instead. Unknown keywords are
+    // refused without it.
     validateSchema: false,
     ...options,
   })
@@ -48,8 +49,8 @@ function createAjv(options: Options): Ajv2020 {
 }
 
 /**
- * A keyword of kith for an array of objects: no two of them have the same values of these keys. A fault is at the first of the keys,
- * in the later object.
+ * A keyword of kith for an array of objects: no two objects have the same values of these keys. The fault is reported
+ * at the first of the keys, in the later object.
  */
 function distinctBy(keys: string[]): DataValidateFunction {
   const check: DataValidateFunction = (elements: unknown[], context) => {
@@ -84,15 +85,16 @@ type Schema = {
   maxProperties?: number
 }
 
-/** Errors are looked for in this many elements of an array that has no `maxItems`. */
+/** In an array without `maxItems`, errors are searched in this many elements. */
 const maxExplained = 1_000
 
-/** How many unknown keys of the whole value details may still name. */
+/** The number of unknown keys of the whole value that details may still name. */
 type Left = { unknownKeys: number }
 
 /**
- * Returns the value without the elements and unknown keys that no detail would name: after one element too many, and after too many
- * unknown keys. The list of all errors of a batch with four million operations took 1.7 s and 0.8 GB.
+ * Returns the value without the elements and unknown keys that no detail would name: those after one element too many,
+ * and after too many unknown keys. The list of all errors of a batch with four million operations took 1.7 s and 0.8
+ * GB.
  */
 function leaveOutExcess(schema: Schema, value: unknown, left: Left): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -112,8 +114,9 @@ function leaveOutExcess(schema: Schema, value: unknown, left: Left): unknown {
 }
 
 /**
- * Merges a union of one schema with bare types of other values, such as null, of literals, or of bare types into one schema with
- * several types. That is faster to check, and one wrong value gives one error. An enumeration gets the type of its values.
+ * Merges a union into one schema with several types, if it consists of bare types, of literals, or of one schema and
+ * bare types of other values, such as null. That is faster to check, and a wrong value causes one error. An enumeration
+ * gets the type of its values.
  */
 function mergeUnion(schema: Schema): Schema {
   if (isAnyMember(schema.patternProperties)) delete schema.patternProperties
@@ -121,7 +124,7 @@ function mergeUnion(schema: Schema): Schema {
   return mergeBranches(typed(schema))
 }
 
-/** Whether the members of a record are unrestricted. To match the keys of a batch with a pattern took 50 ms. */
+/** Whether the members of a record are unrestricted. Matching the keys of a batch with a pattern took 50 ms. */
 const isAnyMember = (patterns: unknown) =>
   typeof patterns === 'object' && patterns !== null && JSON.stringify(patterns) === '{"^.*$":{}}'
 
@@ -152,7 +155,7 @@ function mergeBranches({ anyOf, ...rest }: Schema): Schema {
 // These keywords apply to values of every type, so no other type can be added beside them.
 const untypedKeywords = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'const', 'enum', '$ref', '$dynamicRef']
 
-/** The values of a schema of literals; undefined for any other schema. */
+/** The values of a schema of literals, or undefined for any other schema. */
 function literalsOf(schema: Schema): unknown[] | undefined {
   if (schema.enum) return schema.enum
   if ('const' in schema) return [schema.const]
@@ -179,11 +182,11 @@ function throwValidationFault(errors: ErrorObject[], boundFrom: 'body' | 'query'
   refuse(code, invalidValues, { details })
 }
 
-/** Ends the message about an unknown key with the one that was meant. */
+/** The end of the message about an unknown key: the known key that was probably meant. */
 const hintOf = ({ params, parentSchema }: ErrorObject): string =>
   didYouMean(params.additionalProperty, Object.keys((parentSchema as Schema).properties ?? {}))
 
-/** The path of an error. It names a missing or unknown key itself, not the object around it. */
+/** The path of an error. For a missing or unknown key it names the key itself, not its object. */
 function pathOf({ instancePath, params, propertyName }: ErrorObject): string {
   const { missingProperty, additionalProperty, unevaluatedProperty } = params
   const key = missingProperty ?? additionalProperty ?? unevaluatedProperty ?? propertyName ?? params.propertyName
@@ -256,5 +259,5 @@ function messageOf(error: ErrorObject): string {
   return textKeywords.has(keyword) ? withUnseen(message, data) : message
 }
 
-/** The rules that a character which nobody sees can break. */
+/** The keywords whose message may have to name an invisible character. */
 const textKeywords = new Set(['type', 'enum', 'const', 'format', 'maxLength', 'pattern'])

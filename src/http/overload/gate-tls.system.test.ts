@@ -8,7 +8,7 @@ import { endProcesses, launch, lockPerson, makeFolder, tokenFrom } from '../../.
 
 it('refuses each request of a TLS connection that waits for its responses, and keeps the connection open', async () => {
   const database = await createTestDatabase()
-  // A client in the same process never sends its next request before the service knows that the response was sent.
+  // In the same process, a client never sends its next request before the service knows that the response was sent.
   const kith = launch({
     DATABASE_URL: database.url,
     ...(await writePair(await makeFolder())),

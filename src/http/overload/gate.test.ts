@@ -10,7 +10,7 @@ import { useSharedShop } from '../../../test/support/shop.ts'
 
 const origin = 'https://app.example'
 
-// One organization alone has half of each limit.
+// A lone organization has half of each limit.
 const environment = {
   KITH_LIMIT_IN_FLIGHT: '6',
   KITH_LIMIT_IN_FLIGHT_BYTES: '1048576',
@@ -31,7 +31,7 @@ afterEach(() => lock?.release())
 /** Fills the organization's share with PATCHes that wait for a lock. */
 async function fillShare(send = one.send) {
   lock = await lockPerson(service.databaseUrl, 'ada')
-  // The gate knows whose a request is from the tokens of the last seconds.
+  // The gate determines the tenant of a request from tokens of the last seconds.
   await send('GET', '/v1/people/eve')
   const answers = ['a', 'b', 'c'].map(first_name => send('PATCH', '/v1/people/ada', { first_name }))
   await expect.poll(lock.waiting).toBe(1)
@@ -42,7 +42,7 @@ async function fillShare(send = one.send) {
   }
 }
 
-/** A connection that sends one request after the other, in parts that arrive separately. */
+/** A connection that sends requests one after the other, in parts that arrive separately. */
 async function openConnection(address: string) {
   const socket = await openSocket(address)
   socket.setEncoding('latin1').setNoDelay(true)
@@ -51,7 +51,7 @@ async function openConnection(address: string) {
       const answered = once(socket, 'data')
       for (const part of parts) {
         socket.write(part)
-        // The service is in this process and has read the part after four turns.
+        // The service runs in this process and has read the part after four turns.
         for (let turn = 0; turn < 4; turn += 1) await setImmediate()
       }
       return String((await answered)[0])
@@ -163,7 +163,7 @@ describe('an organization that has used up its share', () => {
     const answers: Record<string, string> = {}
     for (const [name, ...parts] of forms) answers[name] = await connection.send(parts)
     for (const answer of Object.values(answers)) expect(answer).toMatch(/^HTTP\/1\.1 503 /)
-    // Responses differ only in id and time.
+    // The responses differ only in id and time.
     const constantPart = (answer: string) =>
       answer.replace(/[\da-f]{8}-[\da-f-]{27}/g, 'id').replace(/^Date: .*\r\n/m, '')
     for (const name of ['usual again', 'with a body', 'in two parts', 'in chunks', 'usual at the end'])
@@ -218,7 +218,7 @@ describe('requests outside /v1', () => {
     return { status: Number(answer.slice(9, 12)), after: /^retry-after: (\d+)/im.exec(answer)?.[1] }
   }
 
-  /** A complete token request of a client that does not exist. Each client has its own count of failures. */
+  /** A complete token request of an unknown client. Each client has a separate count of failures. */
   const tokenRequest = (index: number) => {
     const client_id = `${one.key}.${String(index).padStart(16, '0')}`
     const form = `grant_type=client_credentials&client_id=${client_id}&client_secret=x`
@@ -236,10 +236,10 @@ describe('requests outside /v1', () => {
     await expect.poll(() => answerTo('127.0.0.1', '/openapi.json')).toEqual(refused)
     for (const path of ['/metrics', '/openapi.json', '/docs/api', '/.well-known/jwks.json', '/nowhere'])
       expect(await answerTo('127.0.0.1', path), path).toEqual(refused)
-    // A body that arrives completely when there is no room any more.
+    // The body becomes complete when no slot is free.
     late.write('t=x')
     expect(String((await once(late, 'data'))[0])).toMatch(/^HTTP\/1\.1 503 /)
-    // All connections to the database wait for the lock, so these requests need none.
+    // All database connections wait for the lock. These requests do not use the database.
     expect((await answerTo('127.0.0.1', '/healthz')).status).toBe(200)
     for (const path of ['/openapi.json', '/docs/api'])
       expect((await answerTo('127.0.0.2', path)).status, path).toBe(200)
@@ -249,7 +249,7 @@ describe('requests outside /v1', () => {
       waiting.map(async socket => String((await once(socket, 'data'))[0]).slice(9, 12)),
     )
     expect(new Set(statuses)).toEqual(new Set(['401', '503']))
-    // A request that polls may have had one of the 64 slots.
+    // A polling request may have taken one of the 64 slots.
     const admitted = statuses.filter(status => status === '401').length
     expect([63, 64]).toContain(admitted)
     await expect.poll(async () => (await answerTo('127.0.0.1', '/metrics')).status).toBe(200)
@@ -365,7 +365,7 @@ it('leaves room for the connections of another organization, and refuses and clo
     return { socket, ...parseResponse(await answer) }
   }
   const [mine, others] = [await crowded.organization(), await crowded.organization()]
-  // A token is cached once it has been used; until then its requests have no tenant.
+  // A token is cached after its first use. Until then its requests have no tenant.
   for (const organization of [mine, others]) (await ask(organization)).socket.destroy()
   const replies = [await ask(mine)]
   while (replies.at(-1)!.status !== 503) replies.push(await ask(mine))

@@ -22,22 +22,22 @@ type GateOptions = {
   /** Whether the next response closes its connection. */
   shouldClose: () => boolean
   observer: Pick<Observer, 'overloaded'>
-  /** Called at most once a second with the requests refused since the last call, and the requests under way. */
+  /** Called at most once a second with the number of requests refused since the last call, and of those in flight. */
   report: (counts: { refused: number; inFlight: number }) => void
 }
 
 /**
- * Requests outside `/v1` that a process runs at a time, apart from those below it. One network has at most half of
- * them.
+ * The maximum number of concurrent requests outside `/v1` in a process, apart from those below it. One network gets at
+ * most half of them.
  */
 const maxUnversioned = 128
 /**
- * Bodies outside `/v1` that a process awaits at a time. One network has at most half of them. A body is at most the
- * form of a page, 23 KiB by default, so all of them take 92 MiB.
+ * The maximum number of bodies outside `/v1` that a process waits for at a time. One network gets at most half of them.
+ * A body is at most the form of a page, 23 KiB by default, so all of them take 92 MiB.
  */
 const maxAwaitedBodies = 4_096
 
-/** Refuses a request that another moment may admit. */
+/** Refuses a request that may be admitted a moment later. */
 const refuseForNow = (message: string): Refusal => createRefusal('operation_failed', message, retryInASecond)
 
 const overloaded = refuseForNow('The service is overloaded. Retry after 1 second.')
@@ -47,8 +47,8 @@ const tooManyPipelined = refuseForNow(
 export const draining = refuseForNow('The service is shutting down. Retry after 1 second.')
 
 /**
- * Probes and preflights are always answered. A balancer removes a process that refuses its probes, and both cost as
- * little as a refusal.
+ * Probes and preflights are always answered. A load balancer removes a process that refuses its probes, and both cost
+ * as little as a refusal.
  */
 const isProbe = (url: string) => /^\/(healthz|readyz)([?#]|$)/.test(url)
 
@@ -64,10 +64,10 @@ const pastLimit = refused('connection', tooManyPipelined, true)
 const pastRefusal = refused('connection', overloaded, true)
 const pastDrain = refused('draining', draining)
 
-/** One organization alone gets half, and the next one always finds room. */
+/** A lone organization gets half, so another one always finds room. */
 const poolOf = (max: number) => new FairPool<Tenant>({ max, leavesRoom: true })
 
-/** Creates the gate: a request is either admitted, and counted until it is over, or refused. */
+/** Creates the gate, which either admits a request and counts it until it ends, or refuses it. */
 export function createGate(options: GateOptions) {
   const { config, shouldClose, observer, report } = options
   const requests = poolOf(config.limits.inFlight)
@@ -93,8 +93,8 @@ export function createGate(options: GateOptions) {
 
   return {
     /**
-     * Admits a request for `url`, a normalized request target. If the result is undefined, the request is refused and
-     * must not be started.
+     * Admits a request for `url`, a normalized request target. An undefined result means that the request is refused
+     * and must not be started.
      */
     admit: (
       connection: Connection,
@@ -119,7 +119,7 @@ export function createGate(options: GateOptions) {
       })
       return undefined
     },
-    /** The number of requests below `/v1` that are not over. */
+    /** The number of requests in flight below `/v1`. */
     inFlight: () => requests.held,
     /** Must be called when the server has closed. */
     stop: reports.stop,
@@ -130,14 +130,14 @@ const uncounted: Admission = { leave: () => {} }
 
 /**
  * A refusal takes 40 µs. A request of another organization takes several event-loop turns, and waits for the refusals
- * of each of them.
+ * of each.
  */
 const minRefusalsPerTurn = 32
 
 /**
- * Returns a function that queues a refusal; a connection has two at most. They are sent in order of arrival, from the
- * end of the event-loop turn: by then, kith has read everything that was sent together, a body with its request. A
- * turn sends 32, or an eighth of the queue if that is more.
+ * Returns a function that queues a refusal. A connection has two at most. Refusals are sent in order of arrival from
+ * the end of the event-loop turn, because kith has then read everything that arrived together, such as a request and
+ * its body. Each turn sends 32 of them, or an eighth of the queue if that is more.
  */
 function createRefusalQueue(): (send: () => void) => void {
   const queue: (() => void)[] = []
@@ -207,8 +207,8 @@ function createVersionedAdmission({ config, authenticator }: GateOptions, reques
 }
 
 /**
- * Returns a function that admits a request outside `/v1` within the share of its network. A request whose client
- * still sends the body takes no slot: a slow client would keep others from signing in.
+ * Returns a function that admits a request outside `/v1` within the share of its network. A request takes no slot while
+ * its client still sends the body. Otherwise slow clients would keep others from signing in.
  */
 function createUnversionedAdmission(
   { config }: GateOptions,
@@ -218,8 +218,8 @@ function createUnversionedAdmission(
   const awaited = poolOf(maxAwaitedBodies)
   const enter = (network: Tenant): Leave | undefined => {
     const leave = requests.tryTake(network)
-    // A slot becomes free in the turn after its response was sent. Otherwise 24,000 responses of 160 kB were each
-    // sent in the turn of their request, one after the other, which took 20 seconds.
+    // A slot is released in the turn after its response was sent. Otherwise 24,000 responses of 160 kB were each sent
+    // in the turn of their request, one after the other, which took 20 seconds.
     return leave && (() => void setImmediate(leave))
   }
   return (request: IncomingMessage): Admission | Refused => {
@@ -244,7 +244,9 @@ function createUnversionedAdmission(
   }
 }
 
-/** The most bytes that kith holds of a request body at a time. A stream holds no more than a batch. */
+/**
+ * The maximum number of bytes that kith holds of a request body at a time. A stream holds at most the size of a batch.
+ */
 function maxBodyBytesOf(headers: IncomingHttpHeaders, { bodyBytes, batchBytes }: Config['limits']): number {
   if (headers['transfer-encoding'] !== undefined) return bodyBytes
   const length = headers['content-length']
@@ -252,8 +254,8 @@ function maxBodyBytesOf(headers: IncomingHttpHeaders, { bodyBytes, batchBytes }:
 }
 
 /**
- * Returns a function that answers a request with a refusal; `closing` closes the connection after the response. A
- * refused request has no exchange: no deadline, no line in the log.
+ * Returns a function that answers a request with a refusal. `closing` closes the connection after the response. A
+ * refused request has no exchange, and so neither deadline nor log line.
  */
 function createRefusalSender(config: GateOptions['config']) {
   const origins = new Set(config.corsOrigins)

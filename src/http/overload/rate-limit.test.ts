@@ -8,7 +8,7 @@ import { createRateLimiter } from './rate-limit.ts'
 
 const limited = (replies: Reply[]) => replies.filter(({ status }) => status === 429)
 
-/** Sends concurrent requests and counts the seconds that began meanwhile: each of them admits another request. */
+/** Sends concurrent requests and counts the seconds that began meanwhile. Each second admits another request. */
 async function flood(work: () => Promise<unknown>, count = 40) {
   const startedMs = Date.now()
   const answers = await Promise.allSettled(Array.from({ length: count }, work))
@@ -141,11 +141,11 @@ describe('counted in PostgreSQL', () => {
   }
 
   /**
-   * Floods two limiters. A statement of the store has 250 ms. On a busy machine it may take longer, and the limiters then count for
-   * themselves and report so. The flood is repeated until the store has answered all of it.
+   * Floods two limiters. A statement of the store may take 250 ms. On a busy machine it may take longer, and the
+   * limiters then count locally and report it. So the flood is repeated until the store has answered all of it.
    */
   async function floodTwo(): ReturnType<typeof flood> {
-    // Connections that are open already leave the store its time.
+    // With open connections, the time limit covers only the store itself.
     await Promise.all(Array.from({ length: 8 }, () => service.db.query(statement('', 'select'), [])))
     for (;;) {
       await service.sql('delete from rate_limits')

@@ -15,7 +15,7 @@ export type RateLimiter = NonNullable<ReturnType<typeof createRateLimiter>>
 
 type RateLimiterOptions = { rates: Omit<Rates, 'pages'>; db: Database; report: (message: string) => void }
 
-/** Makes the limiter of a service. Returns undefined if no rate is configured; then nothing is counted. */
+/** Creates the limiter of a service. Returns undefined if no rate is configured. */
 export function createRateLimiter({ rates, db, report }: RateLimiterOptions) {
   if (!rates.read && !rates.write) return undefined
   const store = rates.store === 'memory' ? memoryStore : postgresqlStore(db)
@@ -24,8 +24,8 @@ export function createRateLimiter({ rates, db, report }: RateLimiterOptions) {
   const limits = { read: limit('read', rates.read), write: limit('write', rates.write) }
   return {
     /**
-     * Takes one request from the caller's budget. Returns the headers with the rest of the budget, or none if the budget
-     * is not limited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
+     * Takes one request from the caller's budget. Returns the headers with the remaining budget, or none if the budget
+     * is unlimited. Throws a Fault of 429 with `Retry-After` if the budget is used up.
      */
     spend: async (caller: Caller, name: 'read' | 'write'): Promise<RateHeaders> =>
       (await limits[name]?.(keyOf(caller))) ?? {},
@@ -33,15 +33,16 @@ export function createRateLimiter({ rates, db, report }: RateLimiterOptions) {
 }
 
 /**
- * Makes the limiter of the pages, which takes one request from the budget of a client's network. Throws a Fault of 429 with
- * `Retry-After` if the budget is used up. It counts in this process, so that a page costs no statement for its limit.
+ * Creates the limiter of the pages, which takes one request from the budget of a client's network. Throws a Fault of
+ * 429 with `Retry-After` if the budget is used up. It counts in this process, so that a page needs no statement for its
+ * limit.
  */
 export function createPageLimiter(budget: Budget): (address: string) => Promise<RateHeaders> {
   const spend = createLimit('page', budget, memoryStore, () => {})
   return address => spend(networkOf(address))
 }
 
-/** The key of a caller. It is a hash, because a subject may be long, or a person's email address. */
+/** The key of a caller. It is a hash, because a subject may be long, or an email address. */
 const keyOf = ({ organization, credential }: Caller): string =>
   hash('sha256', `${organization.id} ${credential.budget}`, 'base64url')
 
@@ -102,7 +103,7 @@ function withFallback(shared: Counter, local: Counter, report: RateLimiterOption
  */
 type Counter = { consume(key: string): Promise<RateLimiterRes> }
 
-/** Makes a counter of one store. */
+/** Creates a counter of one store. */
 type Store = (name: string, budget: Budget) => Counter
 
 type Options = { keyPrefix: string; points: number; duration: number }
@@ -110,7 +111,7 @@ type Options = { keyPrefix: string; points: number; duration: number }
 /** The time after which the budget of a burst is full again, in seconds. */
 const burstSeconds = 60
 
-// The timeout of a statement of the store. A slow store must not delay requests.
+// The timeout of a statement of the store, so that a slow store does not delay requests.
 const storeTimeoutMs = 250
 
 /** Counts in this process. */
@@ -128,7 +129,7 @@ function postgresqlStore(db: Database): Store {
   }
   const settings = { storeClient: client, storeType: 'client', tableName: 'rate_limits', tableCreated: true }
   return (name, budget) =>
-    // A used-up budget is refused from memory until its window ends, so that a flood of requests is no flood of
+    // A used-up budget is refused from memory until its window ends, so that a flood of requests causes no flood of
     // statements.
     withBurst(
       options => new RateLimiterPostgres({ ...options, ...settings, inMemoryBlockOnConsumed: options.points + 1 }),

@@ -27,7 +27,7 @@ async function sendSlowly(localAddress: string, path: string): Promise<Socket> {
 
 it('lets 400 clients outside /v1 send their bodies slowly for two seconds, and keeps no other client waiting', async () => {
   const paths = ['/oauth/token', '/u/x', '/console/session']
-  // Half of them have an address each, and half have that of the other clients.
+  // Half of them have separate addresses, and half share the address of the other clients.
   const opening = Array.from({ length: 400 }, (_, index) =>
     sendSlowly(index < 200 ? `127.0.1.${index}` : '127.0.0.1', paths[index % paths.length]!),
   )

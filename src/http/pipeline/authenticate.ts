@@ -12,8 +12,9 @@ import type { Services } from './services.ts'
 type Authentication = Pick<Services, 'authenticator' | 'config'>
 
 /**
- * Authenticates a request by its Authorization header, or without one by the cookie of a session. The result is synchronous for a
- * cached token or session and a promise for a new one. A request with an Authorization header does no work for sessions.
+ * Authenticates a request by its Authorization header, or without one by a session cookie. The result is synchronous
+ * for a cached token or session, and a promise for a new one. A request with an Authorization header skips the work for
+ * sessions.
  */
 export function authenticate(services: Authentication, exchange: Exchange): Caller | Promise<Caller> {
   const authorizations = authorizationsOf(exchange)
@@ -24,8 +25,8 @@ export function authenticate(services: Authentication, exchange: Exchange): Call
 }
 
 /**
- * As {@link authenticate}, with what the role of the caller allows: as of now, or with `cachedFor` as the process knows it if
- * that allows this scope. A caller without a role costs nothing more.
+ * As {@link authenticate}, restricted to the rights of the caller's role. The role is read, or with `cachedFor` taken
+ * from the cache if that allows this scope. A caller without a role costs nothing more.
  */
 export function authenticateWithRole(
   services: Pick<Services, 'authenticator' | 'config' | 'db'>,
@@ -42,8 +43,8 @@ export function authenticateWithRole(
 }
 
 /**
- * The session of a request's cookie; undefined without a cookie. Throws a Fault: `forbidden` if a page of another site may have sent
- * the request, `unauthorized` if the session has ended.
+ * The session of a request's cookie, or undefined without a cookie. Throws a Fault: `forbidden` if a page of another
+ * site may have sent the request, `unauthorized` if the session has ended.
  */
 export function authenticateSession(
   { authenticator, config }: Authentication,

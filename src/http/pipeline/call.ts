@@ -23,8 +23,8 @@ export type BoundCall = Call & { source: Buffer | string }
 type Arrived = { exchange: Exchange; caller: Caller; body: Buffer | undefined }
 
 /**
- * Builds the call of a request from its path, query, headers and body: bound, trimmed and validated. Throws a Fault
- * of 400. Only a large body takes several turns of the event loop.
+ * Builds the call of a request from its path, query, headers and body: bound, trimmed and validated. Throws a Fault of
+ * 400. Only a large body takes several event-loop turns.
  */
 export function bindCall(
   services: RowServices,
@@ -101,7 +101,10 @@ function bindInput({ input, row }: RowEndpoint, raw: RawInput): Bound | Promise<
   return isLarge(raw) ? bindLarge(raw, input, input.limits) : bind(raw, input, input.limits)
 }
 
-/** Throws a Fault of 400 for a condition that the write would ignore: it would overwrite what its client wants to keep. */
+/**
+ * Throws a Fault of 400 for a condition that the write would ignore, because it would overwrite values that the client
+ * wants to keep.
+ */
 function refuseConditions(versioned: Route['versioned'], headers: IncomingHttpHeaders): void {
   if (headers['if-none-match'] !== undefined)
     throwBrokenRule('/If-None-Match', 'is for reads: POST creates, and answers 409 for an external_id that is taken')
@@ -112,7 +115,7 @@ function refuseConditions(versioned: Route['versioned'], headers: IncomingHttpHe
 type DryRunRead = { isDryRun: boolean; isMember?: boolean; queryString: string }
 
 /**
- * Reads `dry_run` of the query of a write. `isMember` says that it belongs to the body. A write never ignores the
+ * Reads `dry_run` from the query of a write. `isMember` says that it belongs to the body. A write never ignores the
  * parameter: this throws a Fault of 400 if the row has no dry run, or if the request has an Idempotency-Key.
  */
 function readDryRun({ isWrite, dryRun }: RowEndpoint, query: string, isKeyed: boolean): DryRunRead {
@@ -127,13 +130,13 @@ function readDryRun({ isWrite, dryRun }: RowEndpoint, query: string, isKeyed: bo
 
 function localUrlOf({ request: { socket } }: Exchange, { tls }: Config): string {
   const { localAddress = '0.0.0.0', localPort = 0 } = socket
-  // An IPv6 socket shows the address of an IPv4 client as an IPv4-mapped one.
+  // An IPv6 socket shows the address of an IPv4 client as an IPv4-mapped address.
   const address = localAddress.replace(/^::ffff:(?=.*\.)/, '')
   return `${tls ? 'https' : 'http'}://${address.includes(':') ? `[${address}]` : address}:${localPort}`
 }
 
 /**
- * Adds the parts that the kind of a row has to its call: elements of a batch, lines of a stream, or events to wait
+ * Adds the parts that the kind of a row needs to its call: elements of a batch, lines of a stream, or events to wait
  * for.
  */
 function addParts(services: RowServices, { row, checkItem }: RowEndpoint, exchange: Exchange, call: BoundCall): void {

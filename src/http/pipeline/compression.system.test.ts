@@ -19,7 +19,7 @@ const decoders = { gzip: gunzipSync, zstd: zstdDecompressSync }
 
 type Asked = { method?: string; path: string; headers?: Record<string, string>; body?: string }
 
-/** Sends a request without the decompression of fetch. Returns the response when its head has arrived. */
+/** Sends a request without fetch's decompression. Returns the response when its head has arrived. */
 async function open({ method = 'GET', path, headers, body }: Asked): Promise<IncomingMessage> {
   const sent = request(`${service.address}${path}`, {
     method,
@@ -60,7 +60,9 @@ const streams: Record<string, Asked> = {
   },
 }
 
-/** 6 KB that cannot be compressed to less than half. The sockets do not hold an export of some thousand such people. */
+/**
+ * 6 KB that compress to no less than half. An export of some thousand such people exceeds the buffers of the sockets.
+ */
 const randomText = `jsonb_build_object('text', (select string_agg(md5((n * 1000 + k)::text), '') from generate_series(1, 200) k))`
 
 beforeAll(async () => {
@@ -77,7 +79,7 @@ describe.each(codings)('%s', coding => {
     expect([plain.coding, plain.vary]).toEqual([undefined, 'Accept-Encoding'])
     expect([compressed.coding, compressed.vary]).toEqual([coding, 'Accept-Encoding'])
     const text = decoders[coding](compressed.bytes).toString()
-    // Ids of requests, times and the access log itself differ between the two requests.
+    // Request ids, times and the access log itself differ between the two requests.
     const withoutTimes = (given: string) => given.replaceAll(/"[^"]*\d{4}-\d\d-\d\dT[^"]*"|"request_id":"[^"]*"/g, '""')
     if (name === 'the access log' || name === 'a dossier')
       expect(

@@ -70,7 +70,8 @@ describe('a request that exceeds its deadline', () => {
     for (const reply of await Promise.all(patches)) expectTimedOut(reply)
     expect(await readActive()).toEqual([])
     await lock.release()
-    // As many people as writes: the writes of one person take a round each, and a busy machine has no time for all of them.
+    // There are as many people as writes, because writes of one person take a round each, and a busy machine has too
+    // little time for all rounds.
     const replies = await Promise.all(
       Array.from({ length: 24 }, (_, index) => send('POST', '/v1/people', { external_id: `after-${index}` })),
     )

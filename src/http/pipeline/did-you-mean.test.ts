@@ -105,7 +105,7 @@ describe('a refusal names nothing that the caller may not see', () => {
     peopleOnly = service.sender(await service.tokenFor(shop.key, 'people:read'))
   })
 
-  /** Without the check of the contract, which a role that leaves fields out does not meet. */
+  /** The contract is not checked, because responses to a role without some fields do not meet it. */
   const rawSender =
     (token: string): Send =>
     async (method, path, body) => {

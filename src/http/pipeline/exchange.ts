@@ -10,16 +10,14 @@ import type { Connection } from '../server/connections.ts'
 import { failure, problem, problemType } from './reply.ts'
 import { sendStream } from './streams.ts'
 
-/**
- * Processes and answers a request whose body, if it has one, has arrived. An exception becomes an error response.
- */
+/** Processes and answers a request after its body, if any, has arrived. An exception becomes an error response. */
 export type Handle = (exchange: Exchange, body: Buffer | undefined) => void | Promise<void>
 
-/** A method and path outside the route table, which needs no token of the API. */
+/** A method and path outside the route table. It needs no API token. */
 export type OpenEndpoint = {
   method: Route['method']
   path: string
-  /** The limit of a body in bytes, if it is not the usual one. */
+  /** The limit of a body in bytes, if it differs from the usual one. */
   bodyBytes?: number
   /** Checks a request before its body is read. Throws a Fault to refuse it, or answers it. */
   check?(exchange: Exchange): void | Promise<void>
@@ -30,17 +28,17 @@ export const jsonType = 'application/json; charset=utf-8'
 /** The media type of JSON lines, in requests and responses. */
 export const ndjsonType = 'application/x-ndjson'
 
-/** Counts a request out. Must be called once, when the request is over. */
+/** Releases the slot of a request. Must be called once, when the request is over. */
 export type Leave = () => void
 
 /**
- * A request that is counted in, or that will be once its body is complete. `enter` counts it in and throws a Fault of
- * 503 if there is no room. Until then, `leave` ends the wait for the body. `recalledToken` is what the cache has of
- * the request's token.
+ * A request with a slot, or one that gets its slot when its body is complete. `enter` takes the slot and throws a Fault
+ * of 503 if none is free. Until then, `leave` ends the wait for the body. `recalledToken` is the cached token of the
+ * request.
  */
 export type Admission = { leave: Leave; enter?: () => Leave; recalledToken?: CachedToken | undefined }
 
-/** The time in which a body must arrive that is awaited without a slot (gate.ts). */
+/** The time limit for a body that kith awaits without a slot (gate.ts). */
 const bodyMs = 2_000
 
 type ExchangeOptions = {
@@ -55,8 +53,8 @@ type ExchangeOptions = {
 }
 
 /**
- * A request and its response. Headers are set by name until the response is sent. The first response is sent; later
- * ones are ignored.
+ * A request and its response. Headers are set by name until the response is sent. Only the first response is sent, and
+ * later ones are ignored.
  */
 export class Exchange {
   readonly connection: Connection
@@ -68,7 +66,7 @@ export class Exchange {
   readonly url: string
   readonly startedMs = performance.now()
   readonly deadline: Deadline
-  /** Alternating names and values, as Node accepts them. An object per response costs twice as much. */
+  /** Alternating names and values, in the form that Node accepts. An object per response costs twice as much. */
   readonly #headers: string[]
   readonly #shouldClose: (exchange: Exchange) => boolean
   readonly #requestMs: number
@@ -76,25 +74,28 @@ export class Exchange {
   readonly recalledToken: CachedToken | undefined
   #leave: Leave | undefined
 
-  // The log, the metrics, an error response and the end of a request read these fields. They are set as it proceeds.
-  /** The documented form of its path; undefined if there is no such path. */
+  // The log, the metrics, an error response and the end of a request read these fields. They are set as the request
+  // proceeds.
+  /** The documented form of its path, or undefined if the path is unknown. */
   route: string | undefined
   /** The statuses of its endpoint that differ from the usual ones. */
   statuses: Route['statuses']
   /** The key of its caller's organization. */
   organization: string | undefined
-  /** The caller of a row, as soon as it is known. */
+  /** The caller of a row, as soon as kith has authenticated it. */
   caller: Caller | undefined
   /** The error code of a refused request. */
   refused: ErrorCode | undefined
-  /** When the request began to wait for events; undefined for a request that does not follow. */
+  /** The time at which the request began to wait for events. Undefined for a request that does not follow. */
   followsSinceMs: number | undefined
-  /** The span of the stage that is under way, if there is a tracer. */
+  /** The span of the current stage, if there is a tracer. */
   span: EndSpan | undefined
-  /** How far it is: its work begins when the complete request has arrived, and ends when it is answered. */
+  /**
+   * The progress of the request: its work begins when the complete request has arrived, and ends when it is answered.
+   */
   #state: 'arriving' | 'working' | 'done' = 'arriving'
   #afterWork: (() => void) | undefined
-  /** Whether its endpoint only reads. It is then cancelled if its client disconnects. */
+  /** Whether the endpoint only reads. If so, the request is cancelled when its client disconnects. */
   isRead = false
 
   /** Starts the deadline. */
@@ -114,7 +115,7 @@ export class Exchange {
     this.deadline = new Deadline(firstMs, fault => this.#expire(fault))
   }
 
-  /** Sets a header, and replaces the one of this name whose value begins with `prefix`. */
+  /** Sets a header. Replaces the header of this name whose value begins with `prefix`. */
   header(name: string, value: string, prefix = ''): void {
     const headers = this.#headers
     let index = 0
@@ -123,12 +124,7 @@ export class Exchange {
     headers[index + 1] = value
   }
 
-  #remove(name: string): void {
-    const index = this.#headers.indexOf(name)
-    if (index !== -1) this.#headers.splice(index, 2)
-  }
-
-  /** Sets a cookie, and replaces one of this name that the response sets already. */
+  /** Sets a cookie. Replaces a cookie of this name that the response already sets. */
   setCookie(cookie: string): void {
     this.header('Set-Cookie', cookie, cookie.slice(0, cookie.indexOf('=') + 1))
   }
@@ -158,7 +154,7 @@ export class Exchange {
     if (!this.response.headersSent) this.#writeHead(status).end()
   }
 
-  /** Sends a body in parts as they are produced. The request's deadline ends here; see {@link sendStream}. */
+  /** Sends a body in parts as they are produced. This ends the request's deadline; see {@link sendStream}. */
   async sendParts(
     status: number,
     parts: AsyncIterable<string | Buffer>,
@@ -172,8 +168,6 @@ export class Exchange {
   /** Sends a refusal. This is the only place that builds an error response from one. */
   refuse(refusal: Refusal): void {
     if (!this.response.headersSent) this.refused = refusal.code
-    // The result of the handler may have found no memory.
-    for (const name of ['ETag', 'Location', 'Preference-Applied']) this.#remove(name)
     if (refusal.headers) this.headers(refusal.headers)
     if (this.request.headers.accept?.includes(problemType))
       this.send(refusal.status, problem(refusal, this.id), problemType)
@@ -181,8 +175,8 @@ export class Exchange {
   }
 
   /**
-   * Asks for the body if the client waits for that (`Expect: 100-continue`). Must be called before the body is read.
-   * If a request is refused before, the client sends no body, and Node closes the connection after the response.
+   * Requests the body if the client waits for that (`Expect: 100-continue`). Must be called before the body is read. If
+   * a request is refused before, the client sends no body, and Node closes the connection after the response.
    */
   requestBody(): void {
     const { headers, httpVersion } = this.request
@@ -207,9 +201,9 @@ export class Exchange {
   }
 
   /**
-   * Begins the work. Counts the request in, if the gate has left that until its body is complete. Throws the gate's
-   * Fault of 503 if there is no room, and that of its deadline. A request whose connection has closed would never be
-   * counted out.
+   * Begins the work. Takes the slot if the gate has deferred that until the body is complete. Throws the gate's Fault
+   * of 503 if no slot is free, and the Fault of its deadline. A request whose connection has closed would never release
+   * its slot.
    */
   enter(): void {
     this.deadline.signal.throwIfAborted()
@@ -230,13 +224,13 @@ export class Exchange {
     this.#afterWork?.()
   }
 
-  /** Calls `work` when the work has ended: at once, unless it is under way. */
+  /** Calls `work` when the request's work has ended, or at once if none is in progress. */
   afterWork(work: () => void): void {
     if (this.isWorking) this.#afterWork = work
     else work()
   }
 
-  /** Calls `release` when the request is counted out: at once, if it is already. */
+  /** Calls `release` when the request releases its slot, or at once if it has done so. */
   leaveWith(release: Leave): void {
     const leave = this.#leave
     this.#leave = () => {
@@ -246,7 +240,7 @@ export class Exchange {
     if (!leave) this.leave()
   }
 
-  /** Counts the request out of those under way, once: when it ends, or when it begins to wait for events. */
+  /** Releases the slot of the request, once: when it ends, or when it begins to wait for events. */
   leave(): void {
     this.#leave?.()
     this.#leave = undefined
@@ -254,21 +248,22 @@ export class Exchange {
 
   #expire({ refusal }: Fault): void {
     if (this.#state !== 'arriving') return
-    // The body has not arrived completely. No other code checks the deadline while kith waits for it.
+    // The body is still incomplete. No other code checks the deadline while kith waits for it.
     this.header('Connection', 'close')
     this.refuse(refusal)
   }
 
   #writeHead(status: number): ServerResponse {
-    // Set as late as this, so that requests that were under way when a drain began close their connections too.
+    // The header is set only now, so that requests that were in flight at the start of a drain close their connections
+    // too.
     if (this.#shouldClose(this)) this.header('Connection', 'close')
     return this.response.writeHead(status, this.#headers)
   }
 }
 
 /**
- * The time of a request, including the wait for a database connection. When it passes, the signal aborts with a Fault
- * of 504, and then `onExpired` is called. `end` must be called when the request is over.
+ * The time limit of a request, including the wait for a database connection. When it passes, the signal aborts with a
+ * Fault of 504, and then `onExpired` is called. `end` must be called when the request is over.
  */
 export class Deadline {
   readonly signal: Cancellation = new Cancellation()
@@ -287,14 +282,14 @@ export class Deadline {
     this.#timer = undefined
   }
 
-  /** Starts the time anew, with another limit. */
+  /** Restarts the timer with another limit. */
   restart(limitMs: number): void {
     clearTimeout(this.#timer)
     this.#limitMs = limitMs
     this.#start()
   }
 
-  /** Runs work under the request's deadline or, if that has ended, under a deadline of its own. */
+  /** Runs work under the request's deadline or, if that has ended, under a separate deadline. */
   async within<T>(work: () => Promise<T>): Promise<T> {
     if (this.#timer) return work()
     this.#start()

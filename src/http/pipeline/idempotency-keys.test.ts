@@ -83,7 +83,7 @@ describe('an idempotency key', () => {
     }
     expect(await askBatch()).toEqual({ statuses: [500, 201], replayed: null, changes: 2 })
     await service.sql('alter table entities drop constraint fault')
-    // A repetition of the batch runs what failed.
+    // The repeated batch runs the failed operations.
     expect(await askBatch()).toEqual({ statuses: [201, 201], replayed: null, changes: 3 })
     expect(await askBatch()).toEqual({ statuses: [201, 201], replayed: 'true', changes: 3 })
 
@@ -165,7 +165,7 @@ describe('writes with idempotency keys', () => {
     const replies = await Promise.all(
       Array.from({ length: 12 }, (_, n) => {
         const [one, other] = n % 2 === 0 ? ['a', 'b'] : ['b', 'a']
-        // The second write of one person waits for the next set, while the head stays locked.
+        // The second write of a person waits for the next set, while the head stays locked.
         const operations = [patch(one!, n), patch(one!, n + 100), patch(other!, n + 200)]
         return ask('POST', '/v1/people/batch', { operations }, { key: `k${n}` })
       }),

@@ -179,7 +179,7 @@ describe('the same request with the same key', () => {
 
   it('gives back the memory that its response has taken', async () => {
     await organization.send('POST', '/v1/people', ada)
-    // Each merge takes 3 MiB of the 32 MiB that all responses may have.
+    // Each merge takes 3 MiB of the 32 MiB for all responses.
     for (let n = 0; n < 12; n += 1) {
       await organization.send('POST', '/v1/people', { external_id: `p${n}` })
       const { said } = await ask('POST', '/v1/people/ada/merge', { from: `p${n}` }, { key: `merge ${n}` })
@@ -255,7 +255,7 @@ describe('another request with the same key', () => {
       [201, 201, 201, 201, 200, 200].map(status => [status, null]),
     )
     expect(new Set(all.slice(0, 3).map(({ said }) => said.text)).size).toBe(3)
-    // The same path with another encoding.
+    // This is the same path with another encoding.
     expect((await ask('PATCH', '/v1/people/%78', body)).replayed).toBe('true')
   })
 })

@@ -8,14 +8,14 @@ import { type Detail, type ErrorCode, Fault, refuse } from '../../values/errors.
 import { payloadToJson, refusalOf } from './reply.ts'
 
 const maxKeyCharacters = 255
-/** The header of a response that was kept. */
+/** The header of a replayed response. */
 export const replayedHeader = 'Idempotency-Replayed'
 
 /**
  * Handles a request with an Idempotency-Key. One transaction stores the write, the key and the response, which is kept
- * for 24 hours. `source` is what the request was bound from. A refusal below 500 is
- * stored too; 429 and 5xx store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the
- * key runs, 422 if the key belongs to another request.
+ * for 24 hours. `source` is the text that the request was bound from. A refusal below 500 is stored too; 429 and 5xx
+ * store no key. Throws a Fault: 400 for a malformed key, 409 while the first request with the key runs, 422 if the key
+ * belongs to another request.
  */
 export async function idempotentHandler(
   row: Route,
@@ -34,7 +34,7 @@ export async function idempotentHandler(
       toKept: handle => toKept(row, handle, written),
       replay,
     }
-    // What the handler responds without a write is kept as well, if the key is free.
+    // A response without a write is stored as well, if the key is free.
     try {
       const result = await handle({ ...call, keyed })
       if (keyed.hasBegun) return withSequence(result, written)
@@ -55,7 +55,10 @@ export async function idempotentHandler(
 const replay = (response: StoredResponse) =>
   restoreResult({ ...response, headers: { ...response.headers, [replayedHeader]: 'true' } })
 
-/** Returns a function that returns the result of the work, or throws what the work threw. The kept response is sent in its place. */
+/**
+ * Returns a function that returns the result of the work, or throws the error of the work. The stored response is sent
+ * in its place.
+ */
 const settle = (work: Promise<HandlerResult>): Promise<() => HandlerResult> =>
   work.then(
     result => {
@@ -70,7 +73,7 @@ const settle = (work: Promise<HandlerResult>): Promise<() => HandlerResult> =>
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Counts the characters of a header, which arrives as Latin-1. Bytes that are valid UTF-8 count as characters of UTF-8.
+ * Counts the characters of a header, which arrives as Latin-1. Bytes that are valid UTF-8 count as UTF-8 characters.
  */
 function countCharacters(header: string): number {
   try {
@@ -89,7 +92,7 @@ function readKey(key: string | string[]): string {
   })
 }
 
-/** The SHA-256 of the parts and the source. JSON has no NUL, so the boundary between the two is unambiguous. */
+/** The SHA-256 of the parts and the source. JSON has no NUL, so the boundary between them is unambiguous. */
 function digest(parts: unknown[], source: Buffer | string = ''): Buffer {
   const text = `${JSON.stringify(parts)}\0`
   const hashed = typeof source === 'string' ? text + source : Buffer.concat([Buffer.from(text), source])
@@ -103,13 +106,16 @@ function preferencesOf({ versioned, prefers }: Route, { preferences }: Call): un
     versioned ? if_match : null,
     prefers?.includes('return=representation') ? representation : null,
     prefers?.includes('references=strict') ? references : null,
-    // The digests of other requests stay as they were.
+    // An absent preference adds no element, so other digests stay equal.
     ...(prefers?.includes('erased=recreate') && erased === 'recreate' ? [erased] : []),
     ...(prefers?.includes('handling=strict') && handling === 'strict' ? [handling] : []),
   ]
 }
 
-/** The form in which a result or a refusal is kept, with the number of its change. Undefined for a refusal that is not kept. Throws an error. */
+/**
+ * The stored form of a result or a refusal, with the number of its change. Undefined for a refusal that is not stored.
+ * Throws other errors.
+ */
 function toKept({ statuses }: Route, handle: () => HandlerResult, written: Written): StoredResponse | undefined {
   try {
     const result = withSequence(handle(), written)
@@ -118,7 +124,7 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
     return { status: result.status, headers: result.headers ?? {}, body: payloadToJson(result) }
   } catch (error) {
     if (!(error instanceof Fault)) throw error
-    // The write is not committed yet. The failure to read its response rolls it back.
+    // The write is not committed yet. If its response cannot be read, it is rolled back.
     if (error.refusal.outcome === 'done') throw error.cause
     const { code, status, message, details, reason, headers = {} } = refusalOf(error, statuses)
     if (status >= 500 || status === 429) return undefined
@@ -126,13 +132,13 @@ function toKept({ statuses }: Route, handle: () => HandlerResult, written: Writt
   }
 }
 
-/** Adds the number that the write has set. A replayed response has its own. */
+/** Adds the number that the write has set. A replayed response already has its number. */
 const withSequence = (result: HandlerResult, { sequence }: Written): HandlerResult =>
   sequence > 0 ? { ...result, headers: { ...result.headers, [sequenceHeader]: `${sequence}` } } : result
 
 type StoredRefusal = { code: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
-/** Restores a result. A refusal is built again, so that its body has the `request_id` of the current request. */
+/** Restores a result. A refusal is rebuilt, so that its body has the `request_id` of the current request. */
 function restoreResult({ status, headers, body }: StoredResponse): HandlerResult {
   if (status < 400) return { status, headers, json: body }
   const { code, message, details, reason } = JSON.parse(body) as StoredRefusal

@@ -10,8 +10,8 @@ import { refusalOf } from './reply.ts'
 import type { Services } from './services.ts'
 
 /**
- * Logs one line per request. It names the route's template, never the path: an external identifier may be a person's
- * name.
+ * Logs one line per request. It names the route's template, not the path, because an external identifier may be a
+ * person's name.
  */
 function logExchange(logger: Logger, exchange: Exchange, nowMs: number, tracer?: Tracer): void {
   const { id, request, response, route, startedMs, organization, deadline } = exchange
@@ -38,7 +38,7 @@ export function explain({ id, statuses }: Exchange, error: unknown, logger: Logg
 
 /**
  * Observes a request that the gate has admitted. When the connection is done with the request, answered or not, this
- * logs it. When its work has ended too, this counts it out.
+ * logs it. When its work has ended too, this releases its slot.
  */
 export function observe(exchange: Exchange, { config, drain, logger, instruments: { observer } }: Services): void {
   const { connection, request, response, deadline } = exchange
@@ -63,7 +63,7 @@ export function observe(exchange: Exchange, { config, drain, logger, instruments
 // The client has disconnected, so this is never sent.
 const clientDisconnected = new Fault(createRefusal('operation_failed', 'The client disconnected.'))
 
-/** If the client has disconnected, cancels a read. A write is finished, and a drain waits for it. */
+/** Cancels a read if its client has disconnected. A write is completed, and a drain waits for it. */
 function finish(exchange: Exchange) {
   const { isRead, deadline, response } = exchange
   exchange.afterWork(() => {
@@ -74,8 +74,8 @@ function finish(exchange: Exchange) {
 }
 
 /**
- * Reports the end of a request, with the route's template and never its path, as in the log. In the metrics, a
- * request whose token was not accepted has no route: without a token, nobody makes them grow.
+ * Reports the end of a request, with the route's template and never its path, as in the log. In the metrics, a request
+ * without an accepted token has no route, so that only clients with a token can add series.
  */
 function endObserving(exchange: Exchange, observer: Observer, nowMs: number): void {
   const { request, response, route, startedMs, followsSinceMs, deadline, refused, organization } = exchange
@@ -83,7 +83,7 @@ function endObserving(exchange: Exchange, observer: Observer, nowMs: number): vo
     method: request.method!,
     route,
     status: response.writableFinished ? response.statusCode : undefined,
-    // The time that a request waits for events says nothing about the service.
+    // The time that a request waits for events says nothing about the speed of the service.
     durationMs: (followsSinceMs ?? nowMs) - startedMs,
     error: refused,
   }

@@ -24,7 +24,10 @@ afterAll(async () => {
 
 const largeValues = { attribute_values: { notes: Array(8).fill('x'.repeat(60_000)) } }
 
-/** Reads pages of 20 MB, one after the other, so slowly that they use the memory of all large responses. Returns what ends it. */
+/**
+ * Reads pages of 20 MB, one after the other, so slowly that they use up the memory for large responses. Returns a
+ * function that ends it.
+ */
 function readSlowly(organization: Organization): () => void {
   const { token } = organization
   const { hostname, port } = new URL(service.address)
@@ -50,7 +53,7 @@ function readSlowly(organization: Organization): () => void {
   }
 }
 
-/** Whether this status of a read says that its response found no memory. */
+/** Whether this status of a read shows that there was no memory for its response. */
 const isMissing = (status: number) => status === 503 || status === 504
 
 const ways: [way: string, headers: (round: number) => Record<string, string>][] = [
@@ -61,7 +64,7 @@ const ways: [way: string, headers: (round: number) => Record<string, string>][] 
 describe('a write whose response finds no memory', () => {
   it.each(ways)('tells by its outcome whether it was done%s', async (_, headersOf) => {
     const statuses: number[] = []
-    // Between two pages of a reader there is memory for a moment, and on a busy machine for longer.
+    // Between two pages of a reader, memory is free for a moment, and on a busy machine for longer.
     for (let round = 0; round < 2 || !statuses.some(isMissing); round += 1) {
       const first_name = `Ada ${headersOf(round)['Idempotency-Key']} ${round}`
       const headers = { Prefer: 'return=representation', ...headersOf(round) }

@@ -75,7 +75,7 @@ describe('a read with If-None-Match', () => {
 
 const names = fc.constantFrom('ada', 'bob', 'eve')
 type Step = [method: string, path: string, body?: object]
-/** Writes that change what reads show, of the entity itself and of others. Some are refused, and some change nothing. */
+/** Writes that change the reads of the entity itself and of others. Some are refused, and some change nothing. */
 const step = fc.oneof<fc.Arbitrary<Step>[]>(
   fc
     .tuple(names, names)
@@ -121,7 +121,7 @@ const paths = [
   ],
 ]
 
-/** Reads a path as the caller of a token, whose role may leave fields out. */
+/** Reads a path with a token, whose role may leave fields out. */
 async function fetchText(path: string, token: string, tag?: string) {
   const headers = { Authorization: `Bearer ${token}`, ...(tag !== undefined && { 'If-None-Match': tag }) }
   const response = await fetch(`${service.address}${path}`, { headers })

@@ -17,15 +17,15 @@ function lastSegment(url: string): string {
 }
 
 /**
- * Adds the pages for people, which lie outside `/v1`. GET and HEAD only show, and POST changes. The requests of one network
- * are limited before their body is read. Refusals of a page are pages too.
+ * Adds the pages for people, which are outside `/v1`. GET and HEAD only read, and POST writes. The requests of one
+ * network are limited before their body is read. Refusals of a page are pages too.
  */
 export function registerPages(router: Router, services: Services, pages: readonly PageRoute[]): void {
   const { config, db, logger } = services
   const { limits, rates, behindProxy } = config
   let limiter: Promise<(address: string) => Promise<unknown>> | undefined
   const spend = async (address: string) => {
-    // The libraries of rate limits are loaded with the first page.
+    // The first page loads the libraries of rate limits.
     limiter ??= import('../overload/rate-limit.ts').then(({ createPageLimiter }) => createPageLimiter(rates.pages))
     return (await limiter)(address)
   }
@@ -86,7 +86,7 @@ function sendPage(exchange: Exchange, { status, html: text, style }: HtmlPage) {
 
 const noBody = Buffer.alloc(0)
 
-/** Adds the paths of other services' requests, which check their signatures themselves. */
+/** Adds the paths for requests of other services. Their handlers check the signatures themselves. */
 export function registerHooks(router: Router, services: Services, hooks: readonly HookRoute[]): void {
   const { config, db, instruments, reads } = services
   for (const { path, bodyBytes, handle } of hooks)

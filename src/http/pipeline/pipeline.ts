@@ -24,13 +24,13 @@ import type { RowEndpoint } from './row-endpoint.ts'
 import { sendResult } from './send-result.ts'
 import type { RowServices } from './services.ts'
 
-/** The limit of a body outside `/v1`, in bytes, unless the endpoint has its own. Such a body needs no token. */
+/** The limit of a body outside `/v1`, in bytes, unless the endpoint sets another. Such a body needs no token. */
 const maxOpenBodyBytes = 16_384
 
 /**
  * Returns a function that serves each request, stage by stage: target · gate · observe · malformed request · CORS ·
- * path, then {@link serveRow} or {@link serveOpen}. A stage throws what refuses the request. An exception in any
- * stage becomes an error response.
+ * path, then {@link serveRow} or {@link serveOpen}. A stage throws to refuse the request. An exception in any stage
+ * becomes an error response.
  */
 export function createPipeline(services: RowServices, gate: Gate, router: Router): Serve {
   const { config, drain, logger, accessLog } = services
@@ -39,7 +39,7 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
   const shouldClose = ({ connection, request }: Exchange) => !drain.isAccepting() && connection.mayEndWith(request)
 
   async function run(exchange: Exchange): Promise<void> {
-    throwIfMalformed(exchange.request)
+    throwIfMalformed(exchange.request, config.limits)
     if (handleCors(exchange)) return
     const endpoint = router.find(exchange.request.method!, exchange.url)
     exchange.route = endpoint?.path
@@ -60,7 +60,8 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
     const end = () => exchange.endWork()
     run(exchange).then(end, error => {
       exchange.endSpan(true)
-      // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that is answered.
+      // A refusal is sent after the parser has read its chunk. If the parser rejects the rest, only that rejection is
+      // answered.
       exchange.refuse(explain(exchange, error, logger))
       if (exchange.refused === 'forbidden' && accessLog) recordRefusal(accessLog, exchange, config)
       end()
@@ -69,8 +70,8 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
 }
 
 /**
- * Serves a request to a row of the route table: token · scope · rate · limits · body · turn · bind · handle · reveal
- * · record · envelope. A stage that decides at once, as nearly all do, is not awaited.
+ * Serves a request to a row of the route table: token · scope · rate · limits · body · turn · bind · handle · reveal ·
+ * record · envelope. A stage with a synchronous result, as nearly all have, is not awaited.
  */
 async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: Exchange): Promise<void> {
   const { config, rateLimiter, reads, running, instruments } = services
@@ -111,7 +112,7 @@ async function serveRow(services: RowServices, endpoint: RowEndpoint, exchange: 
   const sent = recorded instanceof Promise ? await recorded : recorded
   await sendResult(exchange, sent, { memory, limits, isWrite: isWrite && !call.isDryRun, row })?.catch(error => {
     if (!exchange.response.headersSent) throw error
-    // The failed response has closed its connection, so this only logs the error.
+    // The failed response has closed its connection, so kith only logs the error.
     explain(exchange, error, services.logger)
   })
 }
@@ -135,7 +136,10 @@ async function answer(
   return { call, result }
 }
 
-/** Whether a request reads an entity as it is now on the primary. Such a response tells the version of the definitions. */
+/**
+ * Whether a request reads the current state of an entity on the primary. Its response tells the version of the
+ * definitions.
+ */
 const isPlainRead = ({ reads }: RowServices, { row, isWrite }: RowEndpoint, { url, request }: Exchange) =>
   row.versioned === true &&
   !isWrite &&
@@ -144,8 +148,8 @@ const isPlainRead = ({ reads }: RowServices, { row, isWrite }: RowEndpoint, { ur
   reads.isPlain({ prefersReader: false })
 
 /**
- * Answers by the role as the process knows it, and once more by the role as of now unless the response shows that it is the same. To read
- * the role before took 29 % of the CPU of a GET with a role.
+ * Answers with the cached role. Answers again with the current role, unless the response shows that both are the same.
+ * Reading the role before each response took 29 % of the CPU of a GET with a role.
  */
 async function answerByCachedRole(
   services: RowServices,
@@ -161,7 +165,7 @@ async function answerByCachedRole(
       result.release?.()
     }
   } catch {
-    // The second attempt meets the same refusal, unless the role has changed.
+    // The second attempt has the same refusal, unless the role has changed.
   }
   const caller = await authenticateWithRole(services, exchange)
   exchange.caller = caller
@@ -170,8 +174,8 @@ async function answerByCachedRole(
 }
 
 /**
- * Runs the handler of a row: a read on the database that `reads` selects for it, the primary or a standby, once it
- * shows the change that `If-Sequence` names.
+ * Runs the handler of a row. A read runs on the database that `reads` selects, the primary or a standby, once it shows
+ * the change of `If-Sequence`.
  */
 function handle(
   { reads }: RowServices,
@@ -190,7 +194,7 @@ function handle(
   })
 }
 
-/** Refuses a write to a process that only reads, before it reaches the database. */
+/** Refuses a write to a read-only process before it reaches the database. */
 export function throwReaderOnly(): never {
   refuse(
     'operation_failed',
@@ -200,8 +204,8 @@ export function throwReaderOnly(): never {
 }
 
 /**
- * What the caller may read of the entity in a result. A stored response to an Idempotency-Key may have been for a caller that may read
- * more, so it is reduced after the handler.
+ * Reduces a result to the part of the entity that the caller may read. This runs after the handler, because the stored
+ * response of an Idempotency-Key may be for a caller with more rights.
  */
 function revealed({ reveals, closes }: Route, { caller, params }: Call, result: HandlerResult): HandlerResult {
   if (reveals && !caller.scopes.has(reveals.scope)) return revealIdentifiers(result, reveals)
@@ -231,12 +235,12 @@ async function serveOpen(endpoint: OpenEndpoint, exchange: Exchange): Promise<vo
 }
 
 /**
- * Refuses a request that no endpoint takes: 405 if the path allows other methods, otherwise 404. Below `/v1` it needs
- * a token first, so that a client without one learns nothing. It counts as a read.
+ * Refuses a request without an endpoint: 405 if the path allows other methods, otherwise 404. Below `/v1`, the token is
+ * checked first, so that a client without one learns nothing. The request counts as a read.
  */
 async function refuseUnknown(services: RowServices, router: Router, exchange: Exchange): Promise<never> {
   const found = router.findAll(exchange.url)
-  // The log and the metrics name the path, even if only other methods have it.
+  // The log and the metrics name the path, even if it has only other methods.
   exchange.route = found[0]?.endpoint.path
   if (isVersioned(exchange.url)) {
     const caller = await authenticate(services, exchange)

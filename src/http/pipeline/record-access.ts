@@ -14,12 +14,13 @@ import { replayedHeader } from './idempotent-handler.ts'
 
 type Recording = { log: AccessLog; exchange: Exchange; config: Config; row: Route; call: Call; isWrite: boolean }
 
-/** A response in parts is recorded about as often as this while it is sent, and at its end. */
+/** While a response in parts is sent, it is recorded about this often, and at its end. */
 const partMs = 1_000
 
 /**
- * Records what a response shows or a write has changed, and that it was a security event. Returns the response, which records its parts as
- * they are sent. If the log is strict, it waits until the log has them, and throws a Fault of 503 if it cannot.
+ * Records the entities that a response shows or a write has changed, and the security event of the request. Returns the
+ * response, which records its parts as they are sent. With a strict log, the response waits until its entries are
+ * stored. If that fails, throws a Fault of 503.
  */
 export function recordAccess(recording: Recording, result: HandlerResult): HandlerResult | Promise<HandlerResult> {
   const { call } = recording
@@ -47,16 +48,16 @@ export function recordAccess(recording: Recording, result: HandlerResult): Handl
   )
 }
 
-/** Records that a caller was refused for its scope or role. */
+/** Records that a caller was refused because of its scope or role. */
 export function recordRefusal(log: AccessLog, exchange: Exchange, config: Config): void {
   const { caller, request, route = 'unknown', response } = exchange
   if (!caller) return
   const refused = { event: 'access_refused' as const, method: request.method!, route, status: response.statusCode }
-  // Nothing was shown, so the refusal waits for no log.
+  // The response shows no entities, so it does not wait for the log.
   log.record('security', { ...refused, ...callerOf(exchange, caller, config) }, [])?.catch(() => {})
 }
 
-/** What an entry says of the caller of a request. */
+/** The members of an entry that describe the caller. */
 const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Caller, { behindProxy }: Config) => ({
   organization_id: organization.id,
   subject,
@@ -65,7 +66,7 @@ const callerOf = ({ request, id }: Exchange, { organization, subject, role }: Ca
   request_id: id,
 })
 
-/** The security event of a row that has done what it is for. A dry run has not. */
+/** The security event of a request whose row has one. A dry run has no event. */
 function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
   const body = (call.body ?? {}) as Record<string, unknown>
   if (call.isDryRun || body.dry_run === true) return undefined
@@ -73,7 +74,7 @@ function storedEvent({ row, call }: Recording): SecurityEvent | undefined {
   return typeof securityEvent === 'function' ? securityEvent(body) : securityEvent
 }
 
-/** Records what was shown since the last time, or a security event. */
+/** Records the entities shown since the last record, or a security event. */
 function record(
   recording: Recording,
   status: number,
@@ -93,19 +94,22 @@ function record(
 
 const identifier = /"(?:id|record_id)":"([0-9a-f]{24}|[0-9a-f-]{36})"/g
 
-/** The entities in a response that was kept with an Idempotency-Key. Their stacks are not known. */
+/** The entities in a replayed response of an Idempotency-Key. Their stacks are unknown. */
 function entitiesIn(json: string): ShownOfStack[] {
   const found = new Set(Array.from(json.matchAll(identifier), ([, id]) => storedId(id!)))
   const ids = [...found].slice(0, maxShownIds)
   return found.size === 0 ? [] : [{ stack_id: null, ids, count: found.size }]
 }
 
-/** What a security event is about: what the handler has named, or the last parameter of the path. The log lists people by other means. */
+/**
+ * The target of a security event: the one that the handler names, or else the last parameter of the path. People are
+ * left out, because the log lists them as shown.
+ */
 function targetOf({ shown, params: { external_id, uuid, ...others } }: Pick<Call, 'params' | 'shown'>) {
   return shown.target ?? Object.values(others).at(-1)
 }
 
-/** A stream that follows the log lasts for hours, so each of its parts is recorded when it is sent. */
+/** A stream that follows the log takes hours, so each of its parts is recorded when it is sent. */
 async function* recordedParts<Part>(
   recording: Recording,
   status: number,

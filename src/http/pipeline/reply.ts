@@ -26,10 +26,10 @@ export function failure({ code, status, message, details, reason, outcome }: Ref
   return JSON.stringify({ error: code, errorstack, message, details, reason, request_id, outcome })
 }
 
-/** The media type of an error as RFC 9457 describes it. */
+/** The media type of an RFC 9457 error. */
 export const problemType = 'application/problem+json'
 
-/** The error as RFC 9457 describes it, with the members of the error envelope. */
+/** The error in the form of RFC 9457, with the members of the error envelope. */
 export function problem(refusal: Refusal, request_id: string): string {
   const { code, status, message } = refusal
   const described = { type: `urn:kith:error:${code}`, title: code.replaceAll('_', ' '), status, detail: message }
@@ -37,8 +37,8 @@ export function problem(refusal: Refusal, request_id: string): string {
 }
 
 /**
- * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database; its own
- * text goes to the log only. `statuses` are the statuses of the endpoint that differ from the usual ones.
+ * Returns the refusal for an error. An error that is not a {@link Fault} is a fault of kith or of the database, and its
+ * text goes only to the log. `statuses` are the statuses of the endpoint that differ from the usual ones.
  */
 export function refusalOf(error: unknown, statuses: Partial<Record<ErrorCode, number>> = {}): Refusal {
   if (error instanceof Fault) {

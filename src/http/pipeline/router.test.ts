@@ -24,7 +24,7 @@ const holds: Record<ParameterKind, (text: string) => boolean> = {
   count: text => /^\d+$/.test(text),
   path: text => text !== '',
 }
-/** Values among which two kinds find a common one, if there is any. */
+/** Values that two kinds of parameters may have in common. */
 const samples = [randomUUID(), '01936f3e0a5c7c3e9d0a5b6f', 'a', '1']
 
 type Part = string | ParameterKind[]
@@ -33,7 +33,7 @@ type Shape = Pick<Route, 'method' | 'path' | 'params'>
 const partsOf = ({ path, params = {} }: Shape): Part[] =>
   path.split('/').map(segment => (segment.startsWith('{') ? [params[segment.slice(1, -1)]!] : segment))
 
-/** A value of a segment that matches both routes; undefined if there is none. */
+/** A value of a segment that matches both routes, or undefined if there is none. */
 function findSharedValue(one: Part, other: Part): string | undefined {
   if (typeof one === 'string' && typeof other === 'string') return one === other ? one : undefined
   const literals = [one, other].filter(part => typeof part === 'string')
@@ -58,10 +58,10 @@ function findAmbiguities(routes: Shape[]): string[] {
   )
 }
 
-/** Every word of the paths. An external identifier may be any of them. */
+/** All words of the paths. An external identifier may be any of them. */
 const words = [...new Set(table.flatMap(({ path }) => path.split('/')))].filter(word => word && !word.startsWith('{'))
 
-/** The requests that reach another route than the one with the external identifier. */
+/** The requests that reach another route instead of the route with the external identifier. */
 function findMisrouted(routes: Route[]): string[] {
   const router = createRouter()
   for (const row of routes)

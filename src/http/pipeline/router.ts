@@ -10,7 +10,7 @@ export type Endpoint = OpenEndpoint | RowEndpoint
 
 export type Router = ReturnType<typeof createRouter>
 
-// Longer than any request target. A target that is too long is refused as a whole.
+// No request target is longer, because a target that is too long is refused as a whole.
 const maxParameterLength = 1 << 24
 const noQuery = {}
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
@@ -21,7 +21,7 @@ export function createRouter() {
     caseSensitive: true,
     ignoreTrailingSlash: false,
     maxParamLength: maxParameterLength,
-    // kith parses the query string later, by its own rules.
+    // kith parses the query string later, with different rules.
     querystringParser: () => noQuery,
   })
   const add = (method: string, endpoint: Endpoint) => {
@@ -42,21 +42,24 @@ export function createRouter() {
   }
   return {
     add: addEndpoint,
-    /** Adds a GET that needs no token of the API. */
+    /** Adds a GET that needs no API token. */
     get: (path: string, handle: Handle): void => addEndpoint({ method: 'GET', path, handle }),
-    /** Makes a path, which the template of an endpoint also matches, not allow a method. */
+    /** Makes a path disallow a method, although the template of an endpoint matches the path. */
     exclude: (method: string, path: string): void => {
       const template = path.replace(/\{(\w+)\}/g, ':$1')
       for (const each of method === 'GET' ? ['GET', 'HEAD'] : [method]) router.on(each as HTTPMethod, template, unused)
     },
     find,
-    /** Returns the endpoints of a path for all methods; empty if it does not exist. `OPTIONS *` addresses the server and no path. */
+    /**
+     * Returns the endpoints of a path for all methods, empty if the path does not exist. `OPTIONS *` addresses the
+     * server and has no path.
+     */
     findAll: (url: string) =>
       (url.startsWith('/') ? methods : []).flatMap(method => {
         const endpoint = find(method, url)
         return endpoint ? [{ method, endpoint }] : []
       }),
-    /** Ends a message about a path that does not exist with the one that was meant. */
+    /** The end of the message about an unknown path: the path that was probably meant. */
     suggest: (method: string, url: string): string => {
       const segments = url.split('?', 1)[0]!.split('/')
       const paths = templates.get(method === 'HEAD' ? 'GET' : method) ?? []
@@ -65,7 +68,10 @@ export function createRouter() {
   }
 }
 
-/** The edits that make a path one of a template, whose parameters have any value. Undefined if a word of it is not near. */
+/**
+ * The number of edits from a path to a template, whose parameters match any value. Undefined if a word is too
+ * different.
+ */
 function editsToPath(segments: readonly string[], template: readonly string[]): number | undefined {
   if (segments.length !== template.length) return undefined
   let sum = 0
@@ -88,7 +94,7 @@ export function registerRoutes(router: Router, { limits }: Pick<Config, 'limits'
 }
 
 /**
- * The paths at which a row is served: its own path, and those that the router would give to another row, because it
+ * The paths at which a row is served: its own path, and the paths that the router would give to another row, because it
  * prefers a word to a parameter. `/v1/people/internal/related` belongs to `/v1/people/{external_id}/related`, whatever
  * the methods of `/v1/people/internal/{uuid}` are.
  */
@@ -98,13 +104,13 @@ export const pathsOf = (row: Route, table: Route[]): string[] => [
 ]
 
 /**
- * The paths at which the router would find a row, although a parameter of it cannot have that word: `PATCH /v1/attributes/batch` is no
- * path of `/v1/attributes/{id}`.
+ * The paths at which the router would find a row, although its parameter cannot have that word: `PATCH
+ * /v1/attributes/batch` is no path of `/v1/attributes/{id}`.
  */
 export const foreignPathsOf = (row: Route, table: Route[]): string[] =>
   [...overlapsOf(row, table), ...narrowerPathsOf(row, table)].filter(path => !isPossible(row, path))
 
-/** The paths of the table that a row matches too, but for those that have its method. */
+/** The paths of the table that a row matches too, except those that have its method. */
 function narrowerPathsOf(row: Route, table: Route[]): string[] {
   const own = row.path.split('/')
   const matches = (path: string) => {
@@ -115,7 +121,7 @@ function narrowerPathsOf(row: Route, table: Route[]): string[] {
   return [...paths.difference(new Set(pathsWithMethodOf(row, table)))]
 }
 
-/** The paths that match a row and, with a word for a parameter, a row of another method. */
+/** The paths that match a row and, with a word instead of a parameter, a row of another method. */
 function overlapsOf(row: Route, table: Route[]): string[] {
   const overlaps = table.map(other => findOverlap(row.path.split('/'), other.path.split('/')))
   const declaredPaths = pathsWithMethodOf(row, table)
@@ -125,7 +131,7 @@ function overlapsOf(row: Route, table: Route[]): string[] {
 const pathsWithMethodOf = (row: Route, table: Route[]): string[] =>
   table.filter(({ method }) => method === row.method).map(({ path }) => path)
 
-/** Whether the parameters of a row can have the words that a path has in their places. */
+/** Whether the parameters of a row accept the words that a path has in their positions. */
 function isPossible({ path, params = {} }: Route, other: string): boolean {
   const segments = other.split('/')
   return path.split('/').every((segment, index) => {
@@ -139,7 +145,7 @@ function isPossible({ path, params = {} }: Route, other: string): boolean {
 
 const isParameter = (segment: string) => segment.startsWith('{')
 
-/** The path that matches both a template and another one that the router prefers; undefined if there is none. */
+/** The path that matches a template and another one that the router prefers, or undefined if there is none. */
 function findOverlap(own: string[], other: string[]): string | undefined {
   const first = own.findIndex((segment, index) => segment !== other[index])
   if (own.length !== other.length || first === -1) return undefined

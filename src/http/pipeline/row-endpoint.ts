@@ -12,7 +12,7 @@ import { bindValue } from '../input/bind.ts'
 import { checkText, decodePercent, isAscii } from '../input/trim.ts'
 import { compile } from '../input/validate.ts'
 
-/** A row of the route table at one of its paths, with what is the same for all its requests. */
+/** A row of the route table at one of its paths, with the values that all its requests share. */
 export type RowEndpoint = ReturnType<typeof createEndpoint>
 
 export type CheckItem = (value: unknown, boundFrom: Call['boundFrom']) => ReturnType<BatchCall['checkItem']>
@@ -30,14 +30,17 @@ export function createEndpoint(row: Route, path: string, limits: Limits) {
     isKeyed: honorsIdempotencyKey(row),
     dryRun: dryRunSupport(row),
     readParameters: createParameterReader(row),
-    /** What a request is bound from: its body, or its query on a row without one. Undefined for a row without either. */
+    /** The input of a request: its body, or its query on a row without a body. Undefined for a row without either. */
     input: inputOf(row, limits),
     /** Checks an element of a batch, or a line of a stream. Throws a Fault. Only on a row with elements or lines. */
     checkItem: item && createItemChecker(item, limits),
   }
 }
 
-/** The lane of a row's database use. A GET reads one entity or definitions, and a stream uses the pool only to start. Any other read is a page. */
+/**
+ * The lane of a row's database use. A GET reads one entity or definitions, and a stream uses the pool only to start.
+ * Any other read is a page.
+ */
 function laneOf({ method, streams }: Route, isWrite: boolean): Lane {
   if (isWrite) return 'writes'
   return method === 'GET' || streams ? 'reads' : 'pages'
@@ -68,7 +71,7 @@ function createItemChecker(item: TSchema, limits: Limits): CheckItem {
   }
 }
 
-/** Compiles the schema at the first call. A start that compiled the schemas of all rows would take 0.15 s longer. */
+/** Compiles the schema at the first call. Compiling the schemas of all rows at the start would take 0.15 s. */
 function compileLater(schema: TSchema): ReturnType<typeof compile> {
   let validate: ReturnType<typeof compile> | undefined
   return (value, boundFrom) => {

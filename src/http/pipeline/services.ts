@@ -9,7 +9,7 @@ import type { Instruments } from '../../process/observer.ts'
 import type { RateLimiter } from '../overload/rate-limit.ts'
 import type { Drain } from '../server/drain.ts'
 
-/** What the requests of a process share. */
+/** The services that the requests of a process share. */
 export type Services = {
   db: DatabasePool
   /** Selects the database of each read. */
@@ -28,6 +28,6 @@ export type Services = {
 /** The services that the rows of the route table need. */
 export type RowServices = Services & {
   responseMemory: FairPool
-  /** The requests whose work is under way. Those that the gate has admitted beyond it wait for it. */
+  /** The requests in progress. Further admitted requests wait until there is room. */
   running: FairPool
 }

@@ -36,14 +36,14 @@ export async function sendStream(
 }
 
 /**
- * Reads the rest of a body and drops it, as after any early response. Node stops a body without a listener for its data when
- * `readChunks` ends, and the next request of the connection then got no answer.
+ * Reads the rest of a body and drops it, as after any early response. When `readChunks` ends, Node stops a body without
+ * a listener for its data. The next request of the connection then got no answer.
  */
 const dropRest = (request: IncomingMessage): unknown => request.on('data', () => {}).resume()
 
 /**
- * Ends a response before its end. A response to HTTP/1.0 has no length and no chunks: only a reset shows its client that it is not whole. Over
- * TLS, the missing alert does.
+ * Aborts a response. A response to HTTP/1.0 has no length and no chunks, so only a reset shows the client that it is
+ * incomplete. Over TLS, the missing alert does.
  */
 function abort(response: ServerResponse): void {
   const { httpVersion, socket } = response.req
@@ -51,7 +51,9 @@ function abort(response: ServerResponse): void {
   else response.destroy()
 }
 
-/** The idle timeout applies to pieces of this size. A whole part may have megabytes, too much for a slow client. */
+/**
+ * The idle timeout applies to pieces of this size. A whole part may have several megabytes, too many for a slow client.
+ */
 const pieceBytes = 128 * 1024
 
 export function* piecesOf(part: string | Buffer): Generator<string | Buffer> {

@@ -14,7 +14,7 @@ const contentTypes: Record<string, string> = {
   '.json': 'application/json',
 }
 
-/** The compressed forms that a build writes beside each file or in its place, best first. */
+/** The compressed forms that a build writes beside a file or instead of it, best first. */
 const encodings = [
   { name: 'br', extension: '.br' },
   { name: 'gzip', extension: '.gz' },
@@ -23,7 +23,7 @@ const encodings = [
 // The names of files below assets/ contain a hash of their content.
 const forever = { 'Cache-Control': 'public, max-age=31536000, immutable' }
 
-/** The files that a build wrote to a folder: none if it did not run. Each is read once, on first use. */
+/** The files that a build wrote to a folder, or none if it did not run. Each file is read once, at its first use. */
 export function readBuiltFiles(folder: string) {
   let names: Promise<ReadonlySet<string>> | undefined
   const listed = (): Promise<ReadonlySet<string>> => {
@@ -45,12 +45,12 @@ export function readBuiltFiles(folder: string) {
   }
   return {
     read,
-    /** Whether the build wrote the file. Only such names are read, so no address leads out of the folder. */
+    /** Whether the build wrote the file. Only such names are read, so no URL leads out of the folder. */
     async has(name: string): Promise<boolean> {
       const known = await listed()
       return contentTypes[extname(name)] !== undefined && (known.has(name) || known.has(`${name}.br`))
     },
-    /** Sends a file of the build, compressed if the client accepts it. */
+    /** Sends a file of the build. It is compressed if the client accepts that. */
     async send(exchange: Exchange, name: string, status = 200): Promise<void> {
       const known = await listed()
       const accepted = readQualities(String(exchange.request.headers['accept-encoding'] ?? ''))

@@ -3,43 +3,46 @@ import { Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Drain } from './drain.ts'
 
-/** Pipelined requests that one connection may have under way. Node starts each as it arrives: 10,000 at once. */
+/**
+ * The maximum number of pipelined requests of a connection in flight. Node starts each as it arrives: 10,000 at once.
+ */
 export const maxPipelined = 32
 
 /**
- * A request with a body that is answered at once is no longer under way when the next one starts. Without this limit,
- * 1,000 connections each started the 700 requests of a 64 kB chunk in one event-loop turn.
+ * The limit of requests that start in an event-loop turn. A request with a body that is answered at once is no longer
+ * in flight when the next one starts. Without this limit, 1,000 connections each started the 700 requests of a 64 kB
+ * chunk.
  */
 const maxPerTurn = 2 * maxPipelined
 
 /** The state of a client's connection. */
 export class Connection {
   readonly socket: Socket
-  /** Whether it starts no further request. A response that is due or already sent closes it. */
+  /** Whether the connection starts no further request, because a pending or sent response closes it. */
   isClosing = false
   /** The newest request that Node's parser made, until its response is over. */
   newest: IncomingMessage | undefined
 
   /**
-   * Ends each started request whose response is not over (pipeline.ts). Their number is limited, and a connection
-   * without one is idle.
+   * A function for each started request whose response is not over, which ends it (pipeline.ts). Their number is
+   * limited, and a connection without any is idle.
    */
   readonly unanswered = new Set<() => void>()
-  /** Called when a request has left {@link unanswered}: sends the refusal of malformed bytes behind the requests. */
+  /** Called when a request has left {@link unanswered}. Sends the refusal of malformed bytes after the requests. */
   onAnswered: (() => void) | undefined
   /** The requests that started in the current event-loop turn, answered or not. */
   #startedInTurn = 0
 
-  /** Whether it counts in the limit of connections: since its first request below `/v1`. */
+  /** Whether the limit of connections includes it, from its first request below `/v1` on. */
   isCounted = false
-  /** The refusals by the gate that are not sent yet. Such a request has not started. */
+  /** The number of the gate's refusals that are not sent yet. Their requests have not started. */
   pendingRefusals = 0
 
   /** Whether it was opened after the drain began to refuse new connections. */
   readonly isRefusedByDrain: boolean
   /**
-   * The bytes sent and received when the drain last looked, since when they are the same, and when the drain ended
-   * it.
+   * The bytes sent and received at the drain's last check, the time since when they are equal, and the time when it
+   * ended the connection.
    */
   bytes = 0
   quietSinceMs = performance.now()
@@ -54,17 +57,20 @@ export class Connection {
     })
   }
 
-  /** Counts a request. Returns whether the connection already has the most under way, or in this event-loop turn. */
+  /**
+   * Counts a request. Returns whether the connection has reached its limit of requests in flight, or in this event-loop
+   * turn.
+   */
   isAtLimit(): boolean {
     this.#startedInTurn += 1
-    // Scheduled at the first request of each turn, this took a sixth of a GET.
+    // Scheduling this at the first request of each turn took a sixth of a GET.
     if (this.#startedInTurn === maxPipelined) setImmediate(() => (this.#startedInTurn = 0))
     return this.unanswered.size >= maxPipelined || this.#startedInTurn >= maxPerTurn
   }
 
   /**
    * Whether the response to a request may close the connection. If the parser made another request after it, closing
-   * would lose the response to that one. If true, the connection starts no further request.
+   * would lose the response to that request. If true, the connection starts no further request.
    */
   mayEndWith(request: IncomingMessage): boolean {
     if (this.newest !== request) return false
@@ -103,31 +109,33 @@ type ParsedSocket = Socket & { parser?: { onIncoming?: unknown } | null }
 /** Returns an error code to Node's parser, which then stops at its current position. */
 const stop = () => -1
 
-/** An idle connection is ended after this time without a byte. Before that, its client may be about to use it. */
+/** A connection is ended when it has been idle for this time. Before, its client may be about to use it. */
 const idleMs = 1_000
 /**
- * The time in which a client may close a connection that kith has ended. An earlier close could reset it before the
- * client has read the end.
+ * The time for the client to close a connection that kith has ended. If kith closed it earlier, a reset could reach the
+ * client before it has read the end.
  */
 const lingerMs = 1_000
 
 type TrackingOptions = {
-  /** The open sockets at a time. A connection without a request has no tenant yet, so only this limit covers it. */
+  /**
+   * The maximum number of open sockets. A connection without a request has no tenant yet, so only this limit covers it.
+   */
   max: number
   drain: Drain
   /**
-   * Writes a last response to an idle connection and ends it. The response answers a request that is on its way in that
-   * moment; kith does not start that request.
+   * Writes a last response to an idle connection and ends it. The response answers a request that is in transit at that
+   * moment. kith does not start that request.
    */
   end: (socket: Socket) => void
 }
 
 export type OpenConnections = ReturnType<typeof trackConnections>
 
-/** Tracks the open connections of a server. Closes each one beyond the maximum at once. */
+/** Tracks the open connections of a server. Closes each connection beyond the maximum at once. */
 export function trackConnections(server: HttpServer, { max, drain, end }: TrackingOptions) {
   const accepted = new Set<Socket>()
-  // HTTPS uses a TLS socket on top of the accepted one.
+  // HTTPS uses a TLS socket on top of the accepted socket.
   const open = new Map<Socket, Connection>()
   server.on('connection', (socket: Socket) => {
     accepted.add(socket)
@@ -156,13 +164,13 @@ export function trackConnections(server: HttpServer, { max, drain, end }: Tracki
   }
 
   return {
-    /** The record of an open socket; a new one for a socket whose TLS handshake has failed. */
+    /** The record of an open socket, or a new one for a socket whose TLS handshake has failed. */
     of: (socket: Socket): Connection => open.get(socket) ?? new Connection(socket, drain.isRefusing()),
     openConnections: () => open.size,
     visit: (mayEnd: boolean): void => {
       for (const connection of open.values()) visitOne(connection, mayEnd)
     },
-    /** Closes every connection at once, even with requests under way. */
+    /** Closes every connection at once, even with requests in flight. */
     destroy: (): void => {
       for (const socket of open.keys()) socket.destroy()
       for (const socket of accepted) socket.destroy()

@@ -1,9 +1,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 
 export type DrainTimes = {
-  /** The time in which everything is served as before, because a balancer needs a moment to notice the drain. */
+  /** The time in which the service continues as before, because a load balancer needs a moment to notice the drain. */
   servingMs: number
-  /** The longest time that the drain takes. */
+  /** The maximum duration of the drain. */
   patienceMs: number
   /** Ends the drain at once. */
   signal?: AbortSignal
@@ -11,15 +11,15 @@ export type DrainTimes = {
 
 /** The requests and connections of a server. */
 export type DrainableServer = {
-  /** Returns the number of requests below `/v1` that are not over. */
+  /** Returns the number of requests in flight below `/v1`. */
   inFlight(): number
   /** Returns the number of open connections. */
   openConnections(): number
   /** Checks each connection once. `mayEnd` allows it to end idle ones. */
   visit(mayEnd: boolean): void
   /**
-   * Accepts the connections that have arrived, then stops listening. Resolves when it has stopped. Open connections stay, and
-   * requests on those that it accepts meanwhile are to be answered after that.
+   * Accepts the connections that have arrived, then stops listening. Resolves when it has stopped. Open connections
+   * stay. Requests on connections that it accepts meanwhile are answered after that.
    */
   stopListening(): Promise<void>
 }
@@ -27,11 +27,14 @@ export type DrainableServer = {
 /** Ends the service without aborting a request below `/v1`. */
 export type Drain = ReturnType<typeof createDrain>
 
-/** A server without connections stops listening after this time without a request: it has no balancer that must notice the drain. */
+/**
+ * A server without connections stops listening after this time without a request, because no load balancer has to
+ * notice the drain.
+ */
 const quietMs = 500
 /**
- * The deadline of the last request ends this long before the drain, so that its statement is cancelled and its 504 is
- * sent.
+ * The deadline of the last request is this long before the end of the drain, so that its statement is cancelled and its
+ * 504 is sent.
  */
 export const drainGraceMs = 1_000
 
@@ -45,8 +48,8 @@ export function createDrain(nowMs: () => number = () => performance.now()) {
   let stopping: Promise<void> | undefined
 
   /**
-   * Begins the drain. Resolves when no connection is open and no request is under way, and after `patienceMs` at the
-   * latest. The server stops listening on the way.
+   * Begins the drain. Resolves when no connection is open and no request is in flight, or after `patienceMs` at the
+   * latest. The server stops listening meanwhile.
    */
   async function begin(server: DrainableServer, { servingMs, patienceMs, signal }: DrainTimes): Promise<void> {
     const startedAtMs = nowMs()
@@ -77,18 +80,18 @@ export function createDrain(nowMs: () => number = () => performance.now()) {
   }
 
   return {
-    /** False once the drain has begun: /readyz returns 503 then, and responses close their connections. */
+    /** False from the start of the drain on: /readyz returns 503 then, and responses close their connections. */
     isAccepting: () => isAccepting,
     /** Whether requests on new connections are refused. */
     isRefusing: () => isRefusing,
     /**
-     * While the server stops listening: resolves when it has stopped. Requests on new connections wait for that, because their
-     * clients would connect again after the response.
+     * While the server stops listening, a promise that resolves when it has stopped; otherwise undefined. Requests on
+     * new connections wait for it, because their clients would reconnect after the response.
      */
     stopping: () => stopping,
-    /** The time that a request has if it starts now, so that it is answered before the drain ends. */
+    /** The time limit of a request that starts now, so that it is answered before the drain ends. */
     leftMs: () => (isAccepting ? Number.POSITIVE_INFINITY : Math.max(0, untilMs - drainGraceMs - nowMs())),
-    /** Notes that a request below `/v1` has arrived. */
+    /** Records that a request below `/v1` has arrived. */
     noteRequest: () => {
       lastRequestAtMs = nowMs()
     },

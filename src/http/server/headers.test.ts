@@ -30,7 +30,7 @@ describe('a response', () => {
     async path => {
       const { headers } = await send(service, 'GET', path, {})
       expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' })
-      // This service serves plain HTTP. Strict-Transport-Security is left to the proxy in front.
+      // This service serves plain HTTP. The proxy in front sets Strict-Transport-Security.
       expect(headers['strict-transport-security']).toBeUndefined()
     },
   )

@@ -18,7 +18,7 @@ export const securityHeaders = ({ tls }: Pick<Config, 'tls'>): Record<string, st
   ...(tls && httpsHeaders),
 })
 
-/** The headers of an endpoint that will go: RFC 9745 and RFC 8594. */
+/** The headers of a deprecated endpoint: RFC 9745 and RFC 8594. */
 export const deprecationHeaders = ({
   since,
   sunset,
@@ -64,7 +64,7 @@ const callHeaders = {
 
 /**
  * Returns a function that sets the CORS headers for pages of these origins. It answers a preflight, which needs no
- * token, and returns true; otherwise it returns false. Without origins it sets no header, so browsers refuse the calls.
+ * token, and returns true. Otherwise it returns false. Without origins it sets no header, so browsers refuse the calls.
  * Tokens travel in a header, so credentials are not allowed.
  */
 export function createCorsHandler(origins: readonly string[]): (exchange: Exchange) => boolean {

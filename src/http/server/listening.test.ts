@@ -27,7 +27,7 @@ it('serves many concurrent connections, and none after it has closed', async () 
 it('stops listening when it has accepted every connection that has arrived, and resets none', async () => {
   const server = createServer((_, response) => response.end('here'))
   const { port, stop, close } = await listen(server, { host, port: 0 })
-  // The kernel completes these connections at once. The server accepts them in later turns of the event loop.
+  // The kernel completes these connections at once. The server accepts them in later event-loop turns.
   const answers = Array.from({ length: 300 }, () => {
     const socket = connect(port, host)
     socket.write('GET / HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n')

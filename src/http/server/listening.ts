@@ -7,28 +7,28 @@ import { setImmediate, setTimeout } from 'node:timers/promises'
 export type Listening = Awaited<ReturnType<typeof listen>>
 
 /**
- * Connections that may wait to be accepted. In a rush past Node's default of 511, clients retry a connection after a
- * second.
+ * The maximum number of connections that wait to be accepted. In a burst beyond Node's default of 511, clients retry a
+ * connection after a second.
  */
 const backlog = 4_096
 
 /**
- * {@link stopListening} waits until no connection has arrived for this time: every client that waits for a response
- * before it connects again has then done so.
+ * {@link stopListening} waits until no connection has arrived for this time. By then, every client that waits for a
+ * response before it reconnects has reconnected.
  */
 const quietMs = 300
-/** The longest wait for that. Other clients connect however many responses they wait for. */
+/** The maximum duration of that wait. Some clients open connections without waiting for responses. */
 const maxStopMs = 1_500
 const checkIntervalMs = 5
-/** Then kith accepts what still waits, in at most so many turns of the event loop. */
+/** After that, kith accepts the remaining connections, within at most this many event-loop turns. */
 const maxLastTurns = 1_000
 /**
- * The time in which the other workers stop listening too. The primary process listens until the last one has, and
- * clients that were answered before would connect to it again.
+ * The time in which the other workers stop listening too. The primary process listens until the last worker has
+ * stopped, and answered clients would reconnect to it.
  */
 const otherWorkersMs = quietMs
 
-/** Makes a server listen. Rejects with the system's error, such as EADDRINUSE. */
+/** Starts to listen. Rejects with the system's error, such as EADDRINUSE. */
 export async function listen(server: HttpServer, { host, port }: { host: string; port: number }) {
   server.listen({ host, port, backlog })
   await once(server, 'listening')
@@ -49,7 +49,8 @@ async function closeOne(server: Server): Promise<void> {
 }
 
 /**
- * Stops listening in a moment in which no connection waits to be accepted, because the kernel resets those. Resolves when it has stopped.
+ * Stops listening at a moment without connections waiting to be accepted, because the kernel resets those. Resolves
+ * when it has stopped.
  */
 async function stopListening(server: HttpServer, close: () => Promise<void>): Promise<void> {
   const untilMs = performance.now() + maxStopMs
@@ -59,8 +60,8 @@ async function stopListening(server: HttpServer, close: () => Promise<void>): Pr
   }
   server.on('connection', note)
   while (performance.now() < Math.min(untilMs, arrivedAtMs + quietMs)) await setTimeout(checkIntervalMs)
-  // A turn accepts one connection. After a turn without any, no connection waits. Turns are counted instead of timed:
-  // on a machine under load, each may take 100 ms.
+  // A turn accepts one connection. After a turn without any, no connection waits. This counts turns instead of time,
+  // because each may take 100 ms on a machine under load.
   for (let turns = 0; turns < maxLastTurns; turns += 1) {
     const turnAtMs = performance.now()
     await setImmediate()

@@ -86,7 +86,7 @@ describe('a connection whose client sends nothing more', () => {
 })
 
 describe('a drain', () => {
-  /** Sends one request on a connection of its own. Returns the status, or the error code of the connection. */
+  /** Sends one request on a separate connection. Returns the status, or the error code of the connection. */
   const ask = (port: number) =>
     new Promise<string>(resolve => {
       const socket = connect(port, '127.0.0.1')

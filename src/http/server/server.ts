@@ -6,6 +6,7 @@ import { type Duplex, duplexPair } from 'node:stream'
 import type { Logger } from 'pino'
 import type { Config } from '../../process/config.ts'
 import { createRefusal, type Refusal } from '../../values/errors.ts'
+import { tooLargeHeaders } from '../input/request-head.ts'
 import { draining, type Gate } from '../overload/gate.ts'
 import { failure } from '../pipeline/reply.ts'
 import { type Connection, type OpenConnections, trackConnections } from './connections.ts'
@@ -13,7 +14,7 @@ import type { Drain, DrainTimes } from './drain.ts'
 import { type Listening, listen } from './listening.ts'
 import { readTls } from './tls.ts'
 
-// An import of node:http reads its properties, and that of WebSocket loads undici: 0.055 s of processor time.
+// An import of node:http reads all its properties, and reading WebSocket loads undici: 0.055 s of processor time.
 const { createServer: createHttpServer } = process.getBuiltinModule('node:http')
 
 /** The service on Node's own server. */
@@ -28,22 +29,22 @@ export type Serve = (connection: Connection, request: IncomingMessage, response:
 
 type Settings = { config: Config; logger: Logger; drain: Drain }
 
-/** Makes a server that passes each request to `serve`. */
+/** Creates a server that passes each request to `serve`. */
 export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | 'stop'>, serve: Serve) {
   const { config, logger, drain } = settings
   const { limits, tls } = config
   const options = {
-    maxHeaderSize: limits.headerBytes,
+    // The parser counts the target of the request as well. request-head.ts compares the headers alone.
+    maxHeaderSize: limits.headerBytes + limits.urlBytes,
     connectionsCheckingInterval: 1_000,
     requireHostHeader: false,
-    // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured in
-    // alternation.
+    // A request without a body is not a stream and emits no events: a tenth more GETs a second, measured alternately.
     optimizeEmptyRequests: true,
     headersTimeout: limits.requestMs,
     // The deadline limits the time of a whole request (exchange.ts).
     requestTimeout: 0,
     keepAliveTimeout: keepAliveMs,
-    // Node's own default without TLS.
+    // This is Node's own default without TLS.
     allowHalfOpen: true,
   }
   const server = tls ? https.createServer({ ...options, ...readTls(tls) }) : createHttpServer(options)
@@ -58,12 +59,12 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
   server.setTimeout(Math.max(2 * limits.requestMs, minConnectionTimeoutMs))
   server.on('clientError', (error, socket) => answerClientError(error, connections.of(socket as Socket)))
   answerHalfClosed(server)
-  // Otherwise Node answers an unknown expectation by itself, without kith's error format.
+  // Without a listener, Node answers an unknown expectation itself, not in kith's error format.
   server.on('checkExpectation', receive)
-  // Otherwise Node asks for every body that a client offers (Exchange.requestBody).
+  // Without a listener, Node requests every body that a client offers (Exchange.requestBody).
   server.on('checkContinue', receive)
   server.once('close', gate.stop)
-  // It never listens. Connections within the process need no TLS.
+  // This server never listens. Connections within the process need no TLS.
   const inner = createHttpServer(options, receive)
   let listening: Listening | undefined
   return {
@@ -76,15 +77,17 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
       logger.info(`listening at ${url}`)
       return url
     },
-    /** Opens a connection within the process, as a client of this address. Its requests pass the same pipeline. */
+    /** Opens a connection within the process, as a client of this address. Its requests take the same pipeline. */
     connect: (remoteAddress: string): Duplex => {
       const [client, socket] = duplexPair()
-      // A side that is destroyed does not end the other, which may wait until it can write.
+      // Destroying one side does not end the other, which may wait until it can write.
       client.once('close', () => socket.destroy())
       inner.emit('connection', Object.assign(socket, { remoteAddress }))
       return client
     },
-    /** Answers requests that are under way or arrive on open connections, and stops listening; see {@link Drain}. */
+    /**
+     * Answers the requests in flight and those that arrive on open connections, and stops listening; see {@link Drain}.
+     */
     drain: (times: DrainTimes): Promise<void> => {
       const { openConnections, visit } = connections
       const stopListening = async () => listening?.stop()
@@ -102,12 +105,12 @@ export function createServer(settings: Settings, gate: Pick<Gate, 'inFlight' | '
 }
 
 /**
- * Returns the listener for requests. While the server stops listening, requests on new connections wait for that. A
+ * Returns the listener for requests. While the server stops listening, requests on new connections wait for its end. A
  * connection that is about to close starts no further request.
  */
 function createReceiver(drain: Drain, connections: OpenConnections, serve: Serve): RequestListener {
   const serveLate = (connection: Connection, request: IncomingMessage, response: ServerResponse): void => {
-    // One of the requests before it may have closed the connection meanwhile.
+    // An earlier request may have closed the connection meanwhile.
     const isOver = connection.isClosing && connection.newest !== request
     if (!isOver && !connection.socket.destroyed) serve(connection, request, response)
   }
@@ -122,16 +125,16 @@ function createReceiver(drain: Drain, connections: OpenConnections, serve: Serve
   }
 }
 
-/** The time without a byte after which a connection closes whose client sends nothing more. */
+/** If a client has ended its sending side, its connection closes after this time without traffic. */
 const halfClosedMs = 2_000
 
 /**
- * Answers the requests of a client that has ended its sending side, and then closes the connection. A client that is
- * gone looks the same until something is sent to it, so such a connection must not be silent for long: its reads
- * would run on.
+ * Answers the requests of a client that has ended its sending side, and then closes the connection. A disconnected
+ * client looks the same until kith sends to it. So such a connection must not be silent for long, because its reads
+ * would continue.
  */
 function answerHalfClosed(server: DuplexServer): void {
-  // Otherwise Node ends its side too, and drops the responses.
+  // Without this, Node ends its side too, and drops the responses.
   server.httpAllowHalfOpen = true
   server.on(server instanceof https.Server ? 'secureConnection' : 'connection', (socket: Socket) => {
     socket.once('end', () => socket.setTimeout(halfClosedMs))
@@ -141,7 +144,7 @@ function answerHalfClosed(server: DuplexServer): void {
 type DuplexServer = (Server | https.Server) & { httpAllowHalfOpen?: boolean }
 
 const clientErrors: Record<string, Refusal> = {
-  HPE_HEADER_OVERFLOW: createRefusal('invalid_parameter', 'The headers are too large.', { status: 431 }),
+  HPE_HEADER_OVERFLOW: tooLargeHeaders.refusal,
   ERR_HTTP_REQUEST_TIMEOUT: createRefusal('operation_failed', 'The request did not arrive in time.', { status: 504 }),
 }
 
@@ -153,8 +156,8 @@ const reasons: Record<number, string> = {
 }
 
 /**
- * Answers input that Node's parser rejects, for which there is no request, or whose request is incomplete. The
- * requests before it are answered first.
+ * Answers input that Node's parser rejects and that has no request or an incomplete one. The requests before it are
+ * answered first.
  */
 function answerClientError(error: Error & { code?: string }, connection: Connection): void {
   const { socket } = connection
@@ -178,7 +181,7 @@ function answerClientError(error: Error & { code?: string }, connection: Connect
   connection.onAnswered()
 }
 
-/** Writes a refusal outside of any request, and ends the connection. */
+/** Writes a refusal without a request, and ends the connection. */
 function endWith(socket: Socket, refusal: Refusal): void {
   const request_id = randomUUID()
   const body = failure(refusal, request_id)

@@ -10,12 +10,13 @@ import { securityHeaders } from './headers.ts'
 import { listen } from './listening.ts'
 import { readTls } from './tls.ts'
 
-/** A server that answers in place of the service while the database is away. */
+/** A server that answers instead of the service while the database is unavailable. */
 export type StartingServer = Pick<AddressInfo, 'address' | 'port'> & { close(): Promise<void> }
 
 /**
- * Listens where the service will, and answers `/healthz` with 200 and everything else with 503. It reads no body and keeps no
- * connection, so it ends at once when the service takes over. Rejects with the system's error, such as EADDRINUSE.
+ * Listens at the address of the service, and answers `/healthz` with 200 and everything else with 503. It reads no body
+ * and keeps no connection, so it ends at once when the service takes over. Rejects with the system's error, such as
+ * EADDRINUSE.
  */
 export async function listenWhileStarting(config: Pick<Config, 'host' | 'port' | 'tls'>): Promise<StartingServer> {
   const always = { ...securityHeaders(config), 'Content-Type': 'application/json; charset=utf-8', Connection: 'close' }

@@ -8,7 +8,7 @@ import type { Config } from '../../process/config.ts'
 type TlsFiles = NonNullable<Config['tls']>
 
 /**
- * Reads the certificate and the key, and checks that they match. Throws an Error of one sentence that names the
+ * Reads the certificate and the key, and checks that they match. Throws an Error with one sentence that names the
  * setting.
  */
 export function readTls({ certFile, keyFile }: TlsFiles): { cert: Buffer; key: Buffer } {
@@ -31,8 +31,9 @@ function read(setting: string, path: string): Buffer {
 }
 
 /**
- * Reads the files again on SIGHUP, for new connections; open ones keep their certificate. Files that cannot be used
- * change nothing, and kith logs an error. Before `apply` the signal has no effect, and it does not end the process.
+ * Reads the files again on SIGHUP, for new connections. Open connections keep their certificate. If the files cannot be
+ * used, nothing changes and kith logs an error. Before `apply`, the signal has no effect, but does not end the process
+ * either.
  */
 export function reloadTlsOnHangup(files: TlsFiles, logger: Logger) {
   let server: Server | undefined
@@ -60,7 +61,7 @@ export function reloadTlsOnHangup(files: TlsFiles, logger: Logger) {
       server = started
       remember(readTls(files))
     },
-    /** When the certificate ends that new connections get. Undefined before `apply`. */
+    /** The end of the certificate for new connections. Undefined before `apply`. */
     endsAt: () => endsAt,
     stop: () => process.off('SIGHUP', reload),
   }

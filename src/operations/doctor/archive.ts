@@ -4,12 +4,12 @@ import { type Finding, ok, runCheck, warning, wrong } from './finding.ts'
 const maxAgeSeconds = 300
 const maxBaseAgeMs = 2 * 86_400_000
 
-/** Checks that the archive answers, up to which second it can restore, and from which. */
+/** Checks that the archive responds, and the range of times to which it can restore. */
 export function checkArchive({ archive }: Config): Promise<Finding[]> {
   const advice = 'Check KITH_ARCHIVE, and that this machine reaches it.'
   return runCheck('restore point', advice, async () => {
     if (!archive) return []
-    // The libraries of archives are loaded only if one is configured.
+    // The libraries of archives are loaded only if an archive is configured.
     const { openStore } = await import('../../db/archive/store.ts')
     const { listReach, readOwner, readPosition } = await import('../../db/archive/archive.ts')
     const store = openStore(archive.address)

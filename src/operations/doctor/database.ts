@@ -35,13 +35,16 @@ type Server = {
   standby: boolean
   encoding: string
   synchronous_standby_names: string
-  /** The standbys that stream from the server. */
+  /** The number of standbys that stream from the server. */
   standbys: number
   connections_limit: number
   connections_reserved: number
 }
 
-/** Connections of a process outside its pool: for locks, for liveness probes, and one for each of up to four exports. */
+/**
+ * The connections of a process outside its pool: for locks, for liveness probes, and one for each of up to four
+ * exports.
+ */
 const nonPoolConnections = 7
 const newestTestedMajor = 18
 
@@ -89,7 +92,7 @@ function checkDurability(server: Server): Found {
   return [...onCrash, ...failover]
 }
 
-/** Checks whether a standby has what was acknowledged, so that its promotion loses no write. */
+/** Checks whether a standby has all acknowledged writes, so that its promotion loses none. */
 function checkFailover({ standbys, synchronous_commit, synchronous_standby_names: names }: Server): Finding[] {
   const findings: Finding[] = []
   if (standbys > 0 && names === '')
@@ -148,7 +151,10 @@ async function checkArchive(db: Database, { wal_level, archive_mode }: Server): 
 const clockWarningMs = 1_000
 const clockWrongMs = 30_000
 
-/** Compares the clocks of this machine and of the server. Stored times are this machine's; expiry of tokens depends on both. */
+/**
+ * Compares the clocks of this machine and of the server. Stored times come from this machine. The expiry of tokens
+ * depends on both.
+ */
 export async function checkClock(db: Database): Promise<Found> {
   const sentMs = Date.now()
   const [{ now_ms: nowMs }] = (await db.query<{ now_ms: number }>(readClockSql, [])) as [{ now_ms: number }]
@@ -161,7 +167,7 @@ export async function checkClock(db: Database): Promise<Found> {
   return apartMs > clockWarningMs ? warning('clock', message, advice) : ok('clock', message)
 }
 
-/** Whether the database has a table of this name. */
+/** Whether the database has a table with this name. */
 export const hasTable = async (db: Database, table: string): Promise<boolean> => {
   const [row] = await db.query<{ present: boolean }>(findTableSql, [table])
   return row?.present === true
@@ -202,7 +208,7 @@ export async function checkMigrations(db: Database): Promise<Found> {
   )
 }
 
-/** Checks that the role may run migrations, if there are some to run, and write. */
+/** Checks that the role may write, and may run pending migrations. */
 async function checkRights(db: Database, migrates: boolean): Promise<Finding[]> {
   type Rights = { role: string; may_create: boolean; may_write: boolean }
   const [{ role, may_create, may_write }] = (await db.query<Rights>(readRightsSql, [])) as [Rights]
@@ -216,7 +222,7 @@ async function checkRights(db: Database, migrates: boolean): Promise<Finding[]> 
 const dayMs = 86_400_000
 const rotateDays = 365
 
-/** Checks that there is a signing key, and its age. */
+/** Checks that a signing key exists, and its age. */
 export async function checkKeys(db: Database): Promise<Found> {
   const keys = (await hasTable(db, 'signing_keys')) ? await listKeys(db) : []
   const signing = keys.find(({ state }) => state === 'signs')
@@ -234,7 +240,7 @@ export async function checkKeys(db: Database): Promise<Found> {
 
 const backupWarningDays = 2
 
-/** Checks the age of the last `kith backup`. A server of one's own may be backed up in other ways, which kith does not know. */
+/** Checks the age of the last `kith backup`. An external server may have other backups that kith does not know. */
 export async function checkBackup(db: Database, { databaseUrl }: Pick<Config, 'databaseUrl'>): Promise<Found> {
   const last = (await hasTable(db, 'backups')) ? await readLastBackup(db) : null
   const advice = 'Run kith backup every day, and keep the file on another machine.'
@@ -251,7 +257,7 @@ export async function checkBackup(db: Database, { databaseUrl }: Pick<Config, 'd
 
 const oldTransactionSeconds = 600
 
-/** Names the oldest transaction. An old one keeps vacuum from removing dead rows. */
+/** Names the oldest transaction. An old transaction keeps vacuum from removing dead rows. */
 export async function checkTransactions(db: Database): Promise<Found> {
   const [oldest] = await db.query<{ holder: string; seconds: number }>(readOldestTransactionSql, [])
   if (!oldest || oldest.seconds < oldTransactionSeconds)
@@ -277,7 +283,7 @@ export async function checkFollowers(db: Database): Promise<Found> {
   )
 }
 
-/** Checks that all tables are distributed and the settings are made, if the database has Citus. */
+/** With Citus, checks that all tables are distributed and the settings are stored. */
 export async function checkDistribution(db: Database): Promise<Found> {
   const client = await db.connect()
   const distribution = await readDistribution(client).finally(() => client.end())
@@ -321,7 +327,7 @@ type Index = {
 }
 type Stored = { id: string; value: unknown }
 
-/** Compares a sample of the terms of ready indexes with the rows that they are of: what an index says is not checked otherwise. */
+/** Compares a sample of the terms of ready indexes with their rows, because no other check compares the two. */
 export async function checkIndexes(db: Database): Promise<Found> {
   const indexes = (await hasTable(db, 'attributes')) ? await db.query<Index>(readIndexSampleSql, []) : []
   const findings: OrganizationFinding[] = []

@@ -1,13 +1,13 @@
 /** `ok` needs no action, `warning` needs a look soon, `wrong` needs a fix now. */
 export type Verdict = 'ok' | 'warning' | 'wrong'
 
-/** The finding of a check. `advice` says what to do; a finding that is `ok` has none. */
+/** The finding of a check. `advice` says what to do, and is absent if the finding is `ok`. */
 export type Finding = { check: string; verdict: Verdict; message: string; advice?: string }
 
-/** A finding about one organization has its key. */
+/** A finding about one organization contains its key. */
 export type OrganizationFinding = Finding & { organization?: string }
 
-/** What a check finds. */
+/** The result of a check, which may have several findings. */
 export type Found = OrganizationFinding | OrganizationFinding[]
 
 export const ok = (check: string, message: string): Finding => ({ check, verdict: 'ok', message })
@@ -24,7 +24,7 @@ export const wrong = (check: string, message: string, advice: string, organizati
   verdict: 'wrong',
 })
 
-/** Runs a check. A check that throws is itself `wrong`, with the error's message. */
+/** Runs a check. If the check throws, the finding is `wrong`, with the error's message. */
 export async function runCheck(
   check: string,
   advice: string,

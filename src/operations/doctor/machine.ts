@@ -12,7 +12,7 @@ const minCertificateDays = 30
 const lowFreeBytes = 2 ** 30
 const minFreeBytes = 2 ** 28
 
-/** Checks permissions and free disk space of the data folder of the embedded PostgreSQL. */
+/** Checks the permissions and free disk space of the embedded PostgreSQL's data folder. */
 export async function checkDataFolder({ dataDir, databaseUrl }: Config): Promise<Finding[]> {
   if (databaseUrl !== undefined) return []
   const folder = resolve(dataDir)
@@ -50,7 +50,7 @@ async function checkFreeSpace(folder: string): Promise<Finding[]> {
   })
 }
 
-/** Checks that certificate and key match, and that the certificate is valid today and for another 30 days. */
+/** Checks that certificate and key match, and that the certificate is valid for another 30 days. */
 export function checkTls({ tls }: Config): Promise<Finding[]> {
   return runCheck('tls', 'Correct the files that TLS_CERT_FILE and TLS_KEY_FILE name.', async () => {
     if (!tls) return []

@@ -9,7 +9,10 @@ import { type Finding, type Found, ok, warning, wrong } from './finding.ts'
 
 const check = 'master key'
 
-/** Checks that the master key wraps all keys and secrets, that it is closed to others, and that no backup lies beside it. */
+/**
+ * Checks that the master key wraps all keys and secrets, that other users cannot read it, and that no backup is beside
+ * it.
+ */
 export async function checkMasterKey(db: Database, config: Config): Promise<Found> {
   if (!(await hasTable(db, 'deliverability_sources'))) return []
   const path = keyFilePath(config)
@@ -49,7 +52,7 @@ async function checkKeyFile(path: string): Promise<Finding[]> {
 
 const firstBytes = '{"format":"kith-backup",'
 
-/** The first backup in a folder that is not encrypted. */
+/** The first unencrypted backup in a folder. */
 async function findBackup(folder: string): Promise<string | undefined> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     if (!entry.isFile()) continue

@@ -48,7 +48,7 @@ export const readArchiverSql = statement(
 
 export const findTableSql = statement('find_table', `select to_regclass($1) is not null as present`)
 
-/** What the role may do. A database without tables of kith has none that it may not write. */
+/** The rights of the role. `may_write` is true for a database without tables of kith. */
 export const readRightsSql = statement(
   'read_rights',
   `select quote_ident(current_user) as role, has_schema_privilege('public', 'create') as may_create,
@@ -75,7 +75,7 @@ export const readValueSampleSql = statement(
    (select e.id, e.attributes->$3 from entities e where e.organization_id = $1 and e.stack_id = $2 order by e.id desc limit 25)`,
 )
 
-/** $2: index, $3: [{value, id}]. Returns the ids of those that are no terms of the index. */
+/** $2: index, $3: [{value, id}]. Returns the ids of the terms that the index lacks. */
 export const readMissingTermsSql = statement(
   'read_missing_terms',
   `select v.id from jsonb_to_recordset($3::text::jsonb) as v(value text, id uuid)

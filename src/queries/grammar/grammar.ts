@@ -9,7 +9,7 @@ export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relat
 const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
 const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
-/** What a condition computes of the entities that link to one. */
+/** The measures that a condition can compute of the entities that link to one. */
 export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const
 export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists', '$anniversary'] as const
 
@@ -51,7 +51,7 @@ export const consentFields = ['text_version', 'method', 'answered_at'] as const
 export type ConsentField = (typeof consentFields)[number]
 export const isConsentField = isOneOf(consentFields)
 
-/** What a filter can ask of the address of a person on a channel. */
+/** The states of a person's address on a channel that a filter can test. */
 export const addressStates = ['deliverable', 'suppressed'] as const
 type AddressState = (typeof addressStates)[number]
 

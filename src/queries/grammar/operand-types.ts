@@ -10,7 +10,7 @@ import { addressStates, type ConsentField, type Field, type Search } from './gra
 /** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
 
-/** What a relative time becomes: a date, or a date and time with an offset. */
+/** The type that a relative time is resolved to: a date, or a date and time with an offset. */
 export type TimeType = 'date' | 'datetime'
 
 /**
@@ -26,9 +26,9 @@ export type OperandType = {
   search: (operator: Search, text: string) => string | undefined
   /** The type that a text of a query string is converted to. Undefined if it stays a text. */
   coercedTo?: 'number' | 'boolean' | undefined
-  /** What a relative time becomes. Undefined if the field has no times. */
+  /** The type that a relative time is resolved to. Undefined if the field has no times. */
   time?: TimeType | undefined
-  /** Whether an equality compares texts, of which several stand for one moment. */
+  /** Whether an equality compares texts although several texts can mean one moment. */
   equalsTexts?: true
 }
 
@@ -253,7 +253,7 @@ function partsFault(operand: Record<string, unknown>, parts: Record<string, Part
 export const deliverabilityFault = (operand: Record<string, unknown>): OperandFault | undefined =>
   partsFault(operand, { channel: ofChannels, state: oneOf(addressStates) })
 
-/** The question that `contactable` asks of people, or the first fault. Of an archived consent type, it may be asked: nobody matches. */
+/** The question of `contactable`, or the first fault. An archived type is no fault; no person matches. */
 export function contactableQuestion(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],

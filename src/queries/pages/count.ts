@@ -5,10 +5,10 @@ import { always, commaSeparated, type Fragment, type Parameter, sql, unionAll } 
 import type { PlannedQuery } from '../plan/reading.ts'
 import type { ShownRows } from './shown-rows.ts'
 
-/** Indexes with more candidates count as equal. Counting so many takes a millisecond. */
+/** Indexes with more candidates count as equal. To count up to this number takes a millisecond. */
 export const maxFewCandidates = 10_000
 
-/** A statement chooses among at most so many indexes: those that usually give the fewest candidates. */
+/** A statement chooses among at most this many indexes: those that usually give the fewest candidates. */
 const maxIndexes = 4
 
 /** The indexes that a statement chooses among. An identifier gives so few candidates that no other one is asked. */

@@ -110,6 +110,8 @@ it('related lists the orders of a person and the people of an order, by either i
 
 it.each([
   ['/v1/people/nobody/related', { target: 'people' }, 404, undefined],
+  ['/v1/people/nobody/related', { target: 'nothing' }, 404, undefined],
+  ['/v1/people/nobody/related', { target: 'orders', attribute_key: 'nothing' }, 404, undefined],
   ['/v1/people/p1/related', {}, 400, '/target'],
   ['/v1/people/p1/related', { target: 'nothing' }, 400, '/target'],
   ['/v1/people/p1/related', { target: 'orders', attribute_key: 'nothing' }, 400, '/attribute_key'],

@@ -115,7 +115,7 @@ export const printNotes = ({ unusedKeys, evaluated_at }: FilterNotes = { unusedK
   (evaluated_at === undefined ? '' : `,"evaluated_at":"${evaluated_at}"`) +
   (unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`)
 
-/** What a filter of a request may do: within its time, for its caller, and by its preferences. */
+/** The options of a request's filter: its deadline, the rights of its caller, and its preferences. */
 export function filterOptionsOf(
   { caller, signal, boundFrom, preferences }: Call<unknown>,
   stack_id: number,
@@ -124,7 +124,7 @@ export function filterOptionsOf(
     signal,
     boundFrom,
     caller,
-    // A long page is read in parts, which all ask of the same time.
+    // A long page is read in parts, and relative times must mean the same in all of them.
     nowMs: Date.now(),
     authorize: ({ condition, named, targetStackIds = [] }) => {
       const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
@@ -190,14 +190,19 @@ export async function relatedEntities(
 ): Promise<HandlerResult> {
   const { context, caller, signal, body } = call
   const definitions = await currentDefinitions(context, signal)
-  const stack_id =
-    stackIdOf(definitions, body.target) ?? throwBrokenRule('/target', 'must be `people` or the key of a stack')
+  const findSource = async () =>
+    (await findEntity(context, sourceStackId, addressOf(call, kind), signal)) ??
+    refuse('not_found', `There is no such ${kind.noun}.`)
+  const stack_id = stackIdOf(definitions, body.target)
+  if (stack_id === undefined) {
+    await findSource()
+    throwBrokenRule('/target', 'must be `people` or the key of a stack')
+  }
   const position = positionFrom(call, body.sorting_type, stack_id)
   requireScope(caller, readScopeOf(stack_id))
   requireOpen(caller, stack_id, pointer('target'))
+  const id = await findSource()
   const relationships = relationshipsBetween(sourceStackId, stack_id, call, definitions)
-  const id = await findEntity(context, sourceStackId, addressOf(call, kind), signal)
-  if (id === undefined) refuse('not_found', `There is no such ${kind.noun}.`)
   const source = { id, stack_id, ...relationships }
   const page = await pageOf(call, stack_id, position)
   return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))

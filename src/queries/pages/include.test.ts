@@ -67,7 +67,7 @@ describe('include', () => {
       bought: [],
       vice: await person('carl'),
     })
-    // A link to a deleted person leads to nobody, as in attribute_values.
+    // A link to a deleted person has no target, as in attribute_values.
     expect(includedOf(items, 'carl')).toMatchObject({ friends: [await person('bob')], referrer: null })
     for (const { included, ...item } of items) expect(item).toEqual(await person(item.external_id))
   })

@@ -239,7 +239,8 @@ describe('a filter that reaches the time limit of a request', () => {
            from generate_series(1, 3000) i`,
           [own.id],
         )
-      // With statistics, PostgreSQL expects that nobody satisfies so many conditions. The page is read in order nevertheless.
+      // With statistics, PostgreSQL expects almost no match for many conditions. The page is read in order
+      // nevertheless.
       await service.sql('analyze entities')
       const conditions = Array.from({ length: 40 }, (_, index) => ({
         'attribute_values.note': { $neq: `nowhere ${index}` },

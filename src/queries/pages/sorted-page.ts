@@ -37,7 +37,7 @@ export type SortedPage = ReadPage & { last_term: string | undefined }
 
 /** Keys of the index whose entities a round checks. */
 const keysOfRound = (round: number) => Math.min(500 * 8 ** round, 100_000)
-/** After so many rounds, some 4,500 entities, it is known how many satisfy a condition on linked entities. */
+/** After this many rounds, some 4,500 entities, the number of matches of a condition on linked entities is known. */
 const roundsBeforeAll = 2
 /** Entities of a stack without an index that are read at a time. */
 const scannedEntities = 5_000

@@ -25,7 +25,7 @@ export type Candidates = {
   rank: number
   /** Together, these select the ids, as their first column. */
   selects: readonly Fragment[]
-  /** What remains to be checked of the row of a candidate: {@link always} if each one is a match. */
+  /** The check that the row of a candidate still has to pass: {@link always} if each candidate is a match. */
   rest: Fragment
   /** Whether each select has its ids in the order of an index, each once, so that the first ones are read without the others. */
   isOrdered?: boolean

@@ -43,8 +43,8 @@ function isPending(answer: Fragment | null, pending: boolean): Fragment {
 const addressOn = columnFragments(channels.map(channel => channelTable[channel].key))
 
 /**
- * Whether a person may be written to, by the rules of `decideContact`. Under an archived consent type, nobody may. A grant that waits
- * for its confirmation is stored as false.
+ * Whether a person may be written to, by the rules of `decideContact`. An archived consent type allows nothing. A grant
+ * that waits for its confirmation is stored as false.
  */
 export function contactableCondition(
   { consent_type_id, channel, at }: Question & { at: string },

@@ -7,7 +7,7 @@ import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
 
 type RangeTest = Extract<Test, { operator: RangeOperator }>
 
-/** What an attribute's index gives: a select of ids, and the tests that each of them passes. */
+/** The ids that an attribute's index selects, and the tests that each of them passes. */
 type SelectedTerms = {
   rank: number
   select: Fragment

@@ -14,10 +14,13 @@ import { dateOf, labelOf, type Page, timeOf } from './values.ts'
 
 const wordsIn: Record<PageLanguage, DossierWords> = { en, de, fr, it, es }
 
-/** What the page may do, in a browser that gets it from kith and in one that opens the file. */
+/** The security policy of the page. It applies whether a browser gets the page from kith or opens it as a file. */
 export const dossierPolicy = pagePolicy(pageStyle)
 
-/** Prints a dossier: what is before and after the lines of a section, each line by its other members as JSON, and what follows the last one. */
+/**
+ * Prints a dossier in parts: the texts around the lines of a section, each line, and the text after the last one.
+ * `fields` is the JSON of a line's members but its type.
+ */
 export type DossierPrinter = {
   section(type: LineType, isEmpty: boolean): readonly [begin: string, end: string]
   line(type: LineType, fields: string): string

@@ -4,13 +4,13 @@ import { Html, html } from '../../values/html.ts'
 import { profileLabels } from '../../values/profile-labels.ts'
 import type { DossierWords, Label } from './languages/en.ts'
 
-/** What the page is printed with. */
+/** The language of a page, its texts, and the definitions of the organization. */
 export type Page = { language: PageLanguage; words: DossierWords; definitions: Definitions }
 
 const day = { timeZone: 'UTC', day: 'numeric', month: 'long', year: 'numeric' } as const
 const moment = { ...day, hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
 
-// The British order of days and months cannot be taken for another.
+// The format of British dates spells the month, so that it is not confused with the day.
 const localeOf = ({ language }: Page) => (language === 'en' ? 'en-GB' : language)
 
 const formats = new Map<string, Intl.DateTimeFormat>()

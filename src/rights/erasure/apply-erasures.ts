@@ -12,9 +12,9 @@ const peoplePerRead = 10_000
 type Again = { person_id: string; reason: string; also: ErasureTarget[] }
 
 /**
- * Erases again whoever is there although they were erased: after a restore from a backup that is older than the erasure, or an
- * import from elsewhere. Finds them by the internal identifiers of certificates and of the stored erasures, and by the keyed
- * hashes of their identifiers. Returns the new erasures.
+ * Erases people again who were erased and are back, after a restore from an older backup or an import from elsewhere.
+ * Finds them by the internal identifiers of certificates and of the stored erasures, and by the keyed hashes of their
+ * identifiers. Returns the new erasures.
  */
 export async function applyErasures(
   context: ErasureContext,

@@ -58,8 +58,8 @@ const linksPerSet = 20_000
 
 type ErasureRequest = {
   /**
-   * The person, or a function that finds it under the lock of the head: a name may lead to another person after a rename, a merge or an
-   * unmerge. Undefined if there is nobody to erase.
+   * The person, or a function that finds it under the lock of the head: a name may lead to another person after a
+   * rename, a merge or an unmerge. Undefined if there is no person to erase.
    */
   person_id: string | ((locked: Locked) => Promise<string | undefined>)
   reason: string
@@ -120,10 +120,10 @@ export type ErasureRow = {
 type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number; hasLinks: boolean }
 
 /**
- * Erases a person with everybody who was merged into it. A person who was erased before gets the certificate of then. Returns
- * undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet `if_match`. The log of more than
- * 5,000 changes, and more than 5,000 links of others, are erased in several transactions. If `maxMs` or the signal ends them,
- * {@link completeErasures} or the next request goes on.
+ * Erases a person with the people who were merged into it. A person who was erased before gets the same certificate.
+ * Returns undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet
+ * `if_match`. The log of more than 5,000 changes, and more than 5,000 links of others, are erased in several
+ * transactions. If `maxMs` or the signal ends them, {@link completeErasures} or the next request goes on.
  */
 export async function erasePerson(
   context: ErasureContext,

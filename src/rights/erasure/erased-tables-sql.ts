@@ -48,7 +48,7 @@ export const deleteLinksToSql = counted(
   `delete from links k where k.organization_id = $1 and ${leadsToThem}`,
 )
 
-/** $2: ids, $3: limit. Deletes links to erased entities, which nobody reads or writes. */
+/** $2: ids, $3: limit. Deletes links to erased entities, which no request reads or writes. */
 export const deleteLinkSetSql = counted(
   'delete_link_set',
   `delete from links l where l.organization_id = $1 and l.ctid = any(array(
@@ -132,9 +132,7 @@ export const deleteResponsesSql = counted(
    )`,
 )
 
-/**
- * $2: people, whose erasure the log has and {@link insertLeavingSql} has told. Removes what the feed told before.
- */
+/** $2: people whose erasure {@link insertLeavingSql} has reported. Deletes the earlier reports of the feed. */
 export const deleteToldSql = counted(
   'delete_told_memberships',
   `delete from segment_changes s
@@ -143,7 +141,7 @@ export const deleteToldSql = counted(
    )`,
 )
 
-/** $2: ids. Remembers who links to them and to whom they link, because the log does not tell that the links are gone. */
+/** $2: ids. Stores the other ends of their links, because the log does not show that these links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
@@ -156,8 +154,9 @@ export const insertSegmentChecksSql = statement(
 )
 
 /**
- * $2: people. The feed tells that they left by their erasure, which the log shows with their ids. It is logged before. A segment that
- * somebody left earlier is told again: a reader of the feed may not have read that yet, and {@link deleteToldSql} deletes it.
+ * $2: people. The feed reports that they left their segments with the change of their erasure, which is logged before.
+ * It also reports segments that a person left earlier: a reader may not have read that yet, and {@link deleteToldSql}
+ * deletes the earlier report.
  */
 export const insertLeavingSql = statement(
   'insert_leaving',
@@ -184,7 +183,7 @@ const givenUp = `d.organization_id = $1 and d.address is not null and d.hash in 
        )
        .join(' ')}`
 
-/** $2: values such as `email:ada@example.com`. Of a suppressed address it leaves the hash, with the times and providers of the events. */
+/** $2: values such as `email:ada@example.com`. A suppressed address keeps its hash and the times of its events. */
 export const giveUpAddressesSql = statement(
   'give_up_addresses',
   `with deleted as (

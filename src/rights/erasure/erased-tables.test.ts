@@ -108,7 +108,7 @@ describe('the lists of tables', () => {
         merged_ids: [person.merged_id],
         record_ids: expect.arrayContaining([{ stack_key: 'orders', record_id: person.order_id }]),
       })
-      // The company is joined to nobody else either.
+      // The company has no link to another person.
       expect(body.data.erasure.record_ids.map(({ record_id }: { record_id: string }) => record_id)).toContain(
         person.company_id,
       )

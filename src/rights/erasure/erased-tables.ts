@@ -52,24 +52,24 @@ export type ErasedTable = { table: string; statement: Statement; of: keyof Subje
 export const erasedTables: readonly ErasedTable[] = [
   // Receivers may have answered with values that a merge gave to another person until it was undone.
   { table: 'webhook_deliveries', statement: blankFilledDeliveriesSql, of: 'person' },
-  // The log of a person into whom this one was merged has the values that it got, also after the merge was undone.
+  // The log of a person into whom this one was merged has its values, also after the merge was undone.
   { table: 'changes', statement: blankFilledSql, of: 'person' },
-  // They say to whom the entity is related.
+  // The links of the entity name its targets.
   { table: 'links', statement: deleteOwnLinksSql, of: 'entities' },
-  // They say who is related to the entity.
+  // The links to the entity name their sources.
   { table: 'links', statement: deleteLinksToSql, of: 'targets' },
-  // They are further identifiers of the person.
+  // Aliases are further identifiers of the person.
   { table: 'aliases', statement: deleteAliasesSql, of: 'people' },
-  // To undo a merge, its row has the values that it moved. The ids stay, so that everybody sees that it was.
+  // The row of a merge has the moved values, to undo it. The ids stay, so that the merge stays visible.
   { table: 'merges', statement: blankMergesSql, of: 'people' },
   // With the salt, a guess of an answer can be compared with its hash. The hash stays, so that the ledger verifies.
   { table: 'ledger_entries', statement: eraseSaltsSql, of: 'people' },
-  // It has the answers with their evidence.
+  // The history has the answers with their evidence.
   { table: 'consent_history', statement: deleteAnswersSql, of: 'people' },
-  // They name the addresses, and who answered. A refusal stays under the keyed hash, so that nobody is written to again
-  // by mistake.
+  // The rows name the addresses and the people who answered. A refusal stays under the keyed hash, so that the address
+  // is not written to again by mistake.
   { table: 'address_answers', statement: eraseAddressesSql, of: 'addresses' },
-  // Receivers may have answered with what they were sent. Deliveries that wait are not sent any more.
+  // Receivers may have answered with the values that they got. Deliveries that wait are not sent any more.
   { table: 'webhook_deliveries', statement: eraseDeliveriesSql, of: 'log' },
   // The log has all earlier values. Numbers, times and operations stay, because the log has no gaps.
   { table: 'changes', statement: blankChangesSql, of: 'log' },
@@ -77,18 +77,18 @@ export const erasedTables: readonly ErasedTable[] = [
   { table: 'idempotency_keys', statement: deleteResponsesSql, of: 'texts' },
   // Changes of others show the entity by its identifiers, and receivers may have answered with them.
   { table: 'webhook_deliveries', statement: blankQuotingDeliveriesSql, of: 'texts' },
-  // It has when messages reached the address. A suppressed one stays suppressed by its keyed hash.
+  // The row has the times of messages to the address. A suppressed address stays suppressed by its keyed hash.
   { table: 'deliverability', statement: giveUpAddressesSql, of: 'values' },
-  // They say what the entity was refused for.
+  // Refusals show why a job did not change the entity.
   { table: 'job_refusals', statement: deleteRefusalsSql, of: 'entities' },
-  // They say what the person once was.
+  // The moves into and out of segments show former properties of the person.
   { table: 'segment_changes', statement: deleteToldSql, of: 'members' },
-  // They say what the person is.
+  // A notice shows that the person is in a segment.
   { table: 'retention_notices', statement: deleteRetentionNoticesSql, of: 'people' },
-  // They name the person.
+  // Holds name the person.
   { table: 'person_holds', statement: leaveHoldsSql, of: 'people' },
   { table: 'set_aside_people', statement: leaveSetAsidesSql, of: 'people' },
-  // They say what the person is.
+  // The segments of a person show its properties.
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members' },
 ]
 

@@ -10,7 +10,7 @@ const erase = ({ send }: Organization, path: string) => send('POST', `/v1/people
 const recreate = { Prefer: 'erased=recreate' }
 
 let merges = 0
-/** Two people with links and answers, of whom one was merged into the other. */
+/** Two people with links and answers. One was merged into the other. */
 async function mergeTwo() {
   const organization = await createShop(service, 'friends')
   const { send } = organization

@@ -27,8 +27,8 @@ export const readMergedSql = statement(
 )
 
 /**
- * $2: people. Returns the records that link to one of them or that one of them links to, without those that a link joins to
- * somebody else.
+ * $2: people. Returns the records that link to one of them or that one of them links to, without those with a link to
+ * or from another person.
  */
 export const readLinkedRecordsSql = statement(
   'read_linked_records',
@@ -157,9 +157,10 @@ export const readReturnedSql = statement(
 const hashOfValue = (kind: string, value: string) => hashOf(`'${kind}:' || normalize(${value})`)
 
 /**
- * $2: after this id, $3: limit. The people with an identifier that has a tombstone, and the last one that was looked at. Somebody
- * else may have had the same email or phone when the person was erased, such as a member of the household. Whose log has the value
- * from before the erasure, or had it before the retention of the log emptied it, is not erased.
+ * $2: after this id, $3: limit. Returns the people with an identifier that has a tombstone, and the last person of the
+ * range. Another person, such as one of the same household, may have had the email or phone already at the time of the
+ * erasure. A person is left out if its log has the value from before the erasure, or had it before the retention
+ * emptied the log.
  */
 export const readEntombedSql = statement(
   'read_entombed',

@@ -563,7 +563,7 @@ describe('a person who was erased', () => {
     for (const attempt of [create, upsert]) {
       expect(ofStatus(await attempt())).toEqual(erasedAt('/external_id'))
       expect((await attempt(recreate)).status).toBe(201)
-      // Somebody has the identifier again, until the next erasure.
+      // Another person has the identifier again, until the next erasure.
       expect((await send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' })).status).toBe(200)
       await expectSuccess(erase(organization, external_id))
     }

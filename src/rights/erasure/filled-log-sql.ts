@@ -52,8 +52,9 @@ const consentsWithoutFilled = (logged: string) =>
      ), '[]')`
 
 /**
- * The values of a side of a change q without those that a merge filled: q.given are those of the merged person, q.filled what the survivor
- * got, and q.own what it had before. A field becomes null. What the survivor wrote itself stays.
+ * The values of a side of a change q without those that a merge filled. q.given has the values of the merged person,
+ * q.filled those that the survivor got, and q.own those that it had before. A filled field becomes null. A value that
+ * the survivor wrote itself stays.
  */
 const withoutFilled = (side: Side) =>
   `case when ${side} is not null then coalesce((
@@ -81,8 +82,8 @@ const linksWithoutFilled = `(
    )`
 
 /**
- * $2: a person. The changes of those whom a merge filled with its values until an unmerge, and of those into whom these were merged
- * meanwhile, as they are without these values.
+ * $2: a person who was merged and unmerged. The changes of the survivors that got its values meanwhile, also by later
+ * merges, without these values.
  */
 const filledLog = `with recursive ended as (
      select m.id, m.sequence as given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo from merges m

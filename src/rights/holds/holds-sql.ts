@@ -4,7 +4,7 @@ import { statement } from '../../db/db.ts'
 /** Whether a hold h is in force at a time. */
 const inForce = (at: string) => `h.released_at is null and (h.until is null or h.until > ${at})`
 
-/** The people who are held at a time: those to whom the internal identifiers of the holds lead now. */
+/** The people who are held at a time. The internal identifiers of the holds lead to them, also after merges. */
 export const heldPeople = (at: string): string =>
   `select coalesce((${survivorOf('p.id')}), p.id) as id from person_holds h cross join lateral unnest(h.people) as p(id)
      where h.organization_id = $1 and ${inForce(at)}`
@@ -23,7 +23,8 @@ export const readHoldsOfSql = statement(
 )
 
 /**
- * $2: the time, $3: after this id, $4: limit, $5: a person, or null for all. Returns the holds that are in force, with the people of now: a merge leads several to one.
+ * $2: the time, $3: after this id, $4: limit, $5: a person, or null for all. Returns the holds that are in force, with
+ * their current people. A merge makes one person of several.
  */
 export const listHoldsSql = statement(
   'list_holds',
@@ -51,7 +52,7 @@ export const nextHoldIdSql = statement(
   'select coalesce(max(h.id), 0) + 1 as id from person_holds h where h.organization_id = $1',
 )
 
-/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: when it was made, $8: when somebody ended it. */
+/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: when it was made, $8: when it was ended. */
 export const storeHoldSql = statement(
   'store_hold',
   `insert into person_holds (organization_id, id, people, reason, until, actor, created_at, released_at)

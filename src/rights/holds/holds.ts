@@ -15,7 +15,7 @@ type Hold = Omit<HoldShape, 'people'> & { people: string[] }
 
 const defaultLimit = 50
 
-/** Those of the people who are held now, by a hold of their own or of somebody who was merged into them. */
+/** The ids of the people who are held now, by a hold of their own or of a person who was merged into them. */
 export async function readHeld({ tx, organization_id }: Within, people: readonly string[], at: string) {
   const held = await tx.query<{ id: string }>(readHeldSql, [organization_id, people, at])
   return new Set(held.map(({ id }) => id))
@@ -80,7 +80,7 @@ export async function holdPerson(call: Call<HoldBody>): Promise<HandlerResult> {
   return { status: 200, data: held }
 }
 
-/** Ends the holds of the person of the path. Somebody who was separated from it since stays held. Throws a Fault of 404. */
+/** Ends the holds of the person of the path. A person who was separated since stays held. Throws a Fault of 404. */
 export async function releasePerson(call: Call): Promise<HandlerResult> {
   const change = definitionCallOf(call)
   await changeOrganization(change, change, async locked => {

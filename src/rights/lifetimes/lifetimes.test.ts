@@ -20,7 +20,7 @@ async function pass(days: number) {
 // biome-ignore lint/suspicious/noExplicitAny: each test names the shape that it expects
 type Item = Record<string, any>
 
-/** An organization of 40 people, of whom those with the language `de` are in the segment `gone`. */
+/** An organization of 40 people. Those with the language `de` are in the segment `gone`. */
 async function organizationWithPeople(gone = 3) {
   const organization = await service.organization()
   const ok = async (method: string, path: string, body?: object): Promise<Item> => {
@@ -244,7 +244,7 @@ describe('a retention rule', () => {
       `update segment_members set entered_at = entered_at - interval '2 days' where organization_id = $1`,
       [org.id],
     )
-    // The segment had another filter two days ago, as far as anybody knows.
+    // According to the stored data, the segment had another filter two days ago.
     expect(await org.ok('GET', '/v1/retention-rules/1/preview')).toMatchObject({ count: 0, held: 0 })
     await service.sql(
       `update segments set filter_changed_at = filter_changed_at - interval '3 days' where organization_id = $1`,
@@ -293,7 +293,7 @@ describe('a legal hold', () => {
     expect((await org.send('DELETE', '/v1/people/p0/hold')).status).toBe(404)
     expect((await org.ok('GET', `/v1/holds?person=${hold.people[0].id}`)).items).toEqual([])
     await pass(41)
-    // It is told of again, so it has a week.
+    // The rule announces the person again, so it has a week.
     expect(await org.left()).toEqual(['p0'])
     await org.ok('POST', '/v1/people/p0/hold', { reason: 'Case 18' })
     await org.ok('POST', '/v1/people/p0/erase', { reason: 'Asked', override_hold: true })

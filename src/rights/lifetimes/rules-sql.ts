@@ -72,8 +72,8 @@ export const countStaysSql = statement(
 )
 
 /**
- * $4: entered before, $5: the time, $6: rule, $7: days, $8: only those whom the rule has not told of, $9: limit. The people who are not held,
- * who have stayed for the longest time first.
+ * $4: entered before, $5: the time, $6: rule, $7: days, $8: only people without a notice of the rule, $9: limit. The
+ * people who are not held, who have stayed for the longest time first.
  */
 export const listStaysSql = statement(
   'list_stays',

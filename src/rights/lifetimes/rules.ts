@@ -36,7 +36,7 @@ const previewItems = 1_000
 /** The day of a time in UTC, which a daily limit is for. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
-/** The most people that a rule takes of so many in a day: a tenth, and always one. More stop it. */
+/** The most people that a rule may take in a day: a tenth of all, and at least one. To take more pauses the rule. */
 export const maxOfDay = (people: number): number => Math.max(1, Math.floor(people / 10))
 
 /** How many people are counted for {@link maxOfDay} of a rule: more allow no more. */
@@ -61,7 +61,7 @@ export function staysOf(rule: Rule, definitions: Definitions): [segment_id: numb
   return [rule.segment_id, changes.at(-1) ?? 'infinity']
 }
 
-/** The time before which somebody must have entered a segment to have been in it for so many days. */
+/** The time before which a person must have entered a segment to have been in it for this number of days. */
 export const enteredBefore = (nowMs: number, days: number): string => new Date(nowMs - days * 86_400_000).toISOString()
 
 function toJson(rule: Rule, definitions: Definitions): RuleShape {
@@ -104,7 +104,7 @@ export async function answerRule(call: Call): Promise<HandlerResult> {
 /** A rule as it is and as it is to be. Undefined: it does not exist yet, or no longer. */
 type RuleChange = { before?: Rule; after?: Rule }
 
-/** Changes a rule under the lock of the head, and logs it. Whatever changes whom it takes tells of the people anew. */
+/** Changes a rule under the lock of the head, and logs it. Most changes make the follower report its people again. */
 export function changeRules(
   context: Context,
   call: ChangeCall,
@@ -196,7 +196,7 @@ export async function answerPreview(call: Call): Promise<HandlerResult> {
   return { status: 200, data: { count, held, daily_limit, would_pause, items } }
 }
 
-/** What the rule has done, by day. */
+/** The runs of the rule, by day. */
 export async function answerRuns(call: Call): Promise<HandlerResult> {
   const { db, organization_id } = call.context
   const { id } = ruleIn(await readRules(call.context, Date.now()), idOf(call))

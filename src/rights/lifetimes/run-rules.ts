@@ -38,7 +38,7 @@ import {
 
 const peoplePerSet = 100
 const intervalMs = 3_600_000
-/** How long before it takes a person a rule tells of it. */
+/** The days between the notice of a person and its erasure or deletion. */
 const noticeDays = 7
 /** See {@link inSets}. */
 const defaultPausePerWork = 1
@@ -49,8 +49,9 @@ type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: nu
 type Run = { task: Task; rule: Rule; author: Author; nowMs: number; now: string; options: RuleOptions }
 
 /**
- * Runs the retention rules: tells of the people whose time is over in a week, and erases or deletes those whose week is over, in small
- * sets, each with the numbers of the day that the daily limit counts. It works by the clock, and at once when a rule was changed.
+ * Runs the retention rules. Announces the people whose time is over in a week, and erases or deletes those whose week
+ * is over. Each small set commits with the numbers of the day that the daily limit counts. It works by the clock, and
+ * at once after a change of a rule.
  */
 export function retentionRulesFollower(options: RuleOptions): Follower {
   return {
@@ -122,7 +123,7 @@ async function readUnchanged({ tx, organization_id }: Locked, { rule, nowMs }: R
   return rules.find(({ id, updated_at }) => id === rule.id && updated_at === rule.updated_at)
 }
 
-/** Those of the people who are in the segment now and are not held, asked under the lock of the head, at most as many as are `left` today. */
+/** Returns the people who are in the segment and not held, under the lock of the head, at most as many as `left`. */
 async function readTakeable(
   locked: Locked,
   run: Run,
@@ -133,7 +134,7 @@ async function readTakeable(
   const rule = await readUnchanged(locked, run)
   const segment = rule && segmentOf(definitions, rule)
   const parsed = segment && parseSegmentFilter(segment, definitions, run.nowMs)
-  // In a segment that was deleted or is not valid any more, there is nobody.
+  // A segment that was deleted or is no longer valid has no people.
   if (!parsed || people.length === 0) return []
   const matching = await readMatchesOf(tx, definitions, [parsed.condition], people)
   const held = await readHeld(locked, people, run.now)

@@ -66,7 +66,13 @@ export const rule = Type.Object(
     action,
     daily_limit: dailyLimit,
     active: Type.Boolean(),
-    paused: nullable(Type.Object({ reason: Type.Literal('too_many'), message: text('What to do.'), at: time() })),
+    paused: nullable(
+      Type.Object({
+        reason: Type.Literal('too_many'),
+        message: text('The reason in words, and how to go on.'),
+        at: time(),
+      }),
+    ),
     today: Type.Object({
       told: count('The people of whom `person.retention_due` told today.'),
       done: count('The people who were erased or deleted today.'),

@@ -58,9 +58,9 @@ class AccessEntry(TypedDict):
     event: str | None
     """The name of the security event. Null for an access."""
     target: str | None
-    """What the security event is about, such as the id of a token. Null for an access."""
+    """The subject of the security event, such as the id of a token. Null for an access."""
     subject: str
-    """Who made the request: the subject of the token, as in the change log."""
+    """The caller: the subject of its token, as in the change log."""
     role: str | None
     """The key of the role of the caller."""
     method: str
@@ -417,9 +417,9 @@ class BulkChange(TypedDict):
     reason: NotRequired[str]
     """Why people are erased. It stays, and must name nobody."""
     records: NotRequired[Literal["keep", "linked"]]
-    """Of an erasure: whether records that only the person has go with it."""
+    """Only for an erasure: whether records that only the person has are erased too."""
     override_hold: NotRequired[bool]
-    """Of an erasure: erase people although they are under a legal hold."""
+    """Only for an erasure: erase people although they are under a legal hold."""
 
 class Change(TypedDict):
     """A change of the change log."""
@@ -754,7 +754,7 @@ class ContactReasonSuppressed(TypedDict):
     until: str | None
     """When the suppression ends by itself. Null: somebody has to lift it."""
     provider: str | None
-    """Who told it."""
+    """The provider that reported it."""
     reference: str | None
 
 class ContactReasonArchived(TypedDict):
@@ -916,11 +916,11 @@ class DeliverabilitySourceBody(TypedDict):
     provider: Literal["ses", "sendgrid", "mailgun", "postmark"]
     """Amazon SES by SNS, SendGrid, Mailgun or Postmark."""
     public_key: NotRequired[str]
-    """Of SendGrid: the verification key of the signed event webhook."""
+    """For SendGrid: the verification key of the signed event webhook."""
     secret: NotRequired[str]
-    """Of Mailgun: the HTTP webhook signing key. Of Postmark, if it is to send them: the user and the password, with a colon between them."""
+    """For Mailgun: the HTTP webhook signing key. For Postmark, if it sends them: the user and the password, with a colon between them."""
     topic_arn: NotRequired[str]
-    """Of SES: the topic of SNS. kith confirms the subscription of this topic only."""
+    """For SES: the topic of SNS. kith confirms the subscription of this topic only."""
 
 class DeliverabilitySourceList(TypedDict):
     items: list[DeliverabilitySource]
@@ -936,7 +936,7 @@ class DeliveryEvent(TypedDict):
     at: NotRequired[str]
     """When it happened. The default is now. With it, the same event changes nothing the second time, and events may come in any order."""
     provider: NotRequired[str]
-    """Who tells it, such as `ses`."""
+    """The provider that reports it, such as `ses`."""
     reference: NotRequired[str]
     """The identifier of the message or of the event there."""
     consent_type_id: NotRequired[int]
@@ -1188,7 +1188,7 @@ class DossierLineRecord(TypedDict):
 
 class DossierLineAddress(TypedDict):
     type: Literal["address"]
-    """What mail providers told of an address of the person."""
+    """The events that mail providers reported for an address of the person."""
     channel: Literal["email", "sms"]
     address: str
     reason: str | None
@@ -1321,9 +1321,9 @@ class DossierLineAccess(TypedDict):
     event: str | None
     """The name of the security event. Null for an access."""
     target: str | None
-    """What the security event is about, such as the id of a token. Null for an access."""
+    """The subject of the security event, such as the id of a token. Null for an access."""
     subject: str
-    """Who made the request: the subject of the token, as in the change log."""
+    """The caller: the subject of its token, as in the change log."""
     role: str | None
     """The key of the role of the caller."""
     method: str
@@ -1674,7 +1674,7 @@ class Job(TypedDict):
     actor: str
     """The subject of the token that began it."""
     state: Literal["running", "done", "cancelled", "failed"]
-    """`failed`: see `failure`. What was changed before stays changed."""
+    """`failed`: see `failure`. The changes before the failure stay."""
     total: int
     """How many it is for: those who matched when it began, or were named."""
     done: int
@@ -1699,7 +1699,7 @@ class JobPage(TypedDict):
     """Whether another page follows."""
 
 class JobPreview(TypedDict):
-    """What a job would do."""
+    """The result of a dry run of a job."""
     dry_run: Literal[True]
     total: int
     """How many it is for: those who matched when it began, or were named."""
@@ -2037,7 +2037,7 @@ class OperationsMetricsFollowers(TypedDict):
     seconds: float
 
 class OperationsMetricsWebhooks(TypedDict):
-    """Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age of the oldest."""
+    """Webhooks of all organizations by state. The last three are of the active ones: deliveries that wait for a retry, all that wait, and the age of the oldest."""
     active: int
     failing: int
     disabled: int
@@ -2067,7 +2067,7 @@ class OperationsMetrics(TypedDict):
     followers: list[OperationsMetricsFollowers]
     """How far the followers of the change log are behind, over all organizations, and in how many of them."""
     webhooks: OperationsMetricsWebhooks | None
-    """Webhooks of all organizations by state. Of the active ones, deliveries that wait for a retry, all that wait, and the age of the oldest."""
+    """Webhooks of all organizations by state. The last three are of the active ones: deliveries that wait for a retry, all that wait, and the age of the oldest."""
     ledger_entries: int | None
     """The entries of the ledgers of all organizations."""
 
@@ -2128,7 +2128,7 @@ class PeopleBatchBody(TypedDict):
     atomic: NotRequired[bool]
     """Applies all operations or none."""
     match: NotRequired[list[Literal["external_id", "email", "mobile"]]]
-    """What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
+    """The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
 
 class PeopleBulkBody(TypedDict):
     filter: NotRequired[dict[str, Any]]
@@ -2195,7 +2195,7 @@ class PersonAlias(TypedDict):
     """The external identifier, the email in lower case, or the phone as an international number (E.164)."""
 
 class PersonBody(TypedDict):
-    """What a create, PUT, PATCH or upsert of a person writes. A null clears the field."""
+    """The body of a create, PUT, PATCH or upsert of a person. A null clears the field."""
     external_id: NotRequired[str | None]
     """The client's own identifier; on update, the new one."""
     first_name: NotRequired[str | None]
@@ -2446,10 +2446,10 @@ class PersonUpsertBody(TypedDict):
     attribute_values: NotRequired[AttributeValuesBody | None]
     """Custom attribute values. The value of a relationship is the external identifier of its target, or an array of them for `many`. PATCH and upsert also take `{"$add": [], "$remove": []}` for an attribute of cardinality `many`, which changes single elements or links."""
     match: NotRequired[list[Literal["external_id", "email", "mobile"]]]
-    """What the person is recognized by, in this order; the first that anybody has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
+    """The values by which the person is recognized, in this order. The first one that a stored person has decides. The default is the external identifier alone. Email is compared in lower case, and `mobile` is the phone number with its country."""
 
 class RecordBody(TypedDict):
-    """What a create, PUT, PATCH or upsert of a record writes. A null clears the field."""
+    """The body of a create, PUT, PATCH or upsert of a record. A null clears the field."""
     external_id: NotRequired[str | None]
     """The client's own identifier; on update, the new one."""
     attribute_values: NotRequired[AttributeValuesBody | None]
@@ -2603,7 +2603,7 @@ class RetentionPreview(TypedDict):
 class RetentionRulePaused(TypedDict):
     reason: Literal["too_many"]
     message: str
-    """What to do."""
+    """The reason in words, and how to go on."""
     at: str
 
 class RetentionRuleToday(TypedDict):
@@ -2679,7 +2679,7 @@ class RoleFields(TypedDict):
     """Names of fields as a read shows them: `first_name`, `consents`, `attribute_values.city`. `attribute_values` names all attributes, `*` all fields."""
 
 class Role(TypedDict):
-    """What a client, token or session with the role may do, and which fields it may read and write."""
+    """The scopes that a client, token or session with the role may have, and the fields that it may read and write."""
     key: str
     name: str
     scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
@@ -2907,7 +2907,7 @@ class Stack(TypedDict):
     label: str | None
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
     summary: StackSummary | None
-    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    """The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none."""
     erased_with: str | None
     """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
     created_at: str
@@ -2923,7 +2923,7 @@ class StackBody(TypedDict):
     label: NotRequired[str | None]
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
     summary: NotRequired[StackSummary | None]
-    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    """The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none."""
     erased_with: NotRequired[str | None]
     """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
 
@@ -2942,7 +2942,7 @@ class StackPatch(TypedDict):
     label: NotRequired[str | None]
     """The template of the names of its records: `{key}` is the value of an attribute, `{relationship}` the name of its target, and `{relationship.key}` an attribute of the target. `{{` and `}}` are braces. Null, the default: records are named by their identifier."""
     summary: NotRequired[StackSummary | None]
-    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    """The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none."""
     erased_with: NotRequired[str | None]
     """A relationship to people: an erasure of the person also erases the records that it links to the person, whatever its `records` says. Null, the default: records stay unless the erasure asks for them."""
 
@@ -3112,7 +3112,7 @@ class StackRecordSelection(TypedDict):
     """Only with `include`: by key, the entity that the relationship leads to or null, or an array of them for `many`."""
 
 class StackSummary(TypedDict):
-    """What sums up the records of a person, such as their number and the sum of their totals: the page of the person shows these measures of the last twelve months, by the aggregate endpoint. Null, the default: nothing."""
+    """The measures of the records of a person, such as their number and the sum of their totals. The page of the person shows them for the last twelve months, by the aggregate endpoint. Null, the default: none."""
     person: str
     """The relationship that leads to the person whom a record is about."""
     time: NotRequired[str | None]
@@ -3173,7 +3173,7 @@ class UndoLeft(TypedDict):
     message: NotRequired[str]
 
 class Undone(TypedDict):
-    """What a request of an undo did."""
+    """The result of one request of an undo."""
     dry_run: bool
     deleted: int
     """Entities that the import created, deleted again."""
@@ -3221,7 +3221,7 @@ class UnmergeResultChanges(TypedDict):
     aliases: list[PersonAlias]
     """The identifiers that lead to the returned person again."""
     kept: list[KeptValue]
-    """What the merge had given to the survivor, and stays there."""
+    """The values that the merge gave to the survivor and that stay there."""
 
 class UnmergeResult(TypedDict):
     """The outcome of an unmerge, or of its dry run."""

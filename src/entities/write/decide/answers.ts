@@ -68,7 +68,10 @@ function loggedState({ consent_type_id, channel }: Answer, current: Answers): Lo
   return { consent_type_id, channel, state, ...(pending && { pending }) }
 }
 
-/** The state that holds after the answer. A superseded answer changes no state, and is told beside the one that stands. */
+/**
+ * The state after the answer, for the log. A superseded answer changes no state, and is logged beside the answer in
+ * force.
+ */
 function loggedAnswer(answer: Answer, current: Answers): LoggedAnswer {
   const { consent_type_id, channel, stored, superseded, collected_at, state } = answer
   const { answered_at, pending, undated } = stored

@@ -38,11 +38,14 @@ export type AttributeChange = {
   /** Plain values to store, and keys whose plain value is removed. */
   set: Record<string, unknown>
   removed: string[]
-  /** Relationship attributes whose links to `before` are replaced by those to `targets`, in order. An empty array removes the links. */
+  /**
+   * Relationship attributes whose links to `before` are replaced by those to `targets`, in order. An empty array
+   * removes the links.
+   */
   relinked: Relinked[]
   /** Targets that do not exist yet, each with the JSON Pointer of the value that names it. */
   missing: PlannedMissing[]
-  /** The values that name no entity, or not as they should. */
+  /** The faults of values that name no entity, or name it in a wrong way. */
   faults: Detail[]
   /** The changed keys in the format of a read. `before` is null for a new entity. */
   before: Record<string, unknown> | null
@@ -222,7 +225,7 @@ function writeLinks(
   addMissing(change, resolved)
 }
 
-/** Replaces the links of a key, also those of the attributes that had it before. */
+/** Replaces the links of a key, including those of earlier attributes with this key. */
 function relink(
   change: AttributeChange,
   attribute: Attribute,
@@ -239,8 +242,8 @@ function addMissing(change: AttributeChange, resolved: Resolved[]) {
 }
 
 /**
- * Adds and removes single links. The others keep their order, also the hidden ones to deleted targets: a restore brings them back. They count
- * toward the limit, so that it holds after the restore as well.
+ * Adds and removes single links. The other links keep their order. Hidden links to deleted targets stay too, because a
+ * restore brings them back. They count toward the limit, so that it also holds after the restore.
  */
 function editLinks(
   change: AttributeChange,
@@ -255,7 +258,7 @@ function editLinks(
   const { faults } = change
   const faultOf = (message: string, path = pointer('attribute_values', key)) => faults.push({ path, message })
   const shown = linked?.findLast(({ targets }) => isShown(targets))
-  // An addition would end what a read shows under this key, which nobody has asked for.
+  // An addition would remove the value that a read shows under this key, which the client did not request.
   if (shown ? shown.attribute.id !== attribute.id : isStored) {
     faultOf('has a value from before the declaration of the relationship. Send the list of all targets once')
     return
@@ -279,7 +282,7 @@ function editLinks(
   addMissing(change, added)
 }
 
-/** The ids of the entities whose links end, and the names that nobody has. */
+/** The ids of the entities whose links end, and the names that no entity has. */
 function removedKeys({ removed, pointers }: LinkEdit, resolve: Resolve, faults: Detail[]): ReadonlySet<string> {
   const keys = new Set<string>()
   for (const [index, reference] of removed.entries()) {
@@ -305,8 +308,8 @@ const relinked = (attribute: Attribute, linked: LinkedKey | undefined, targets: 
 type Resolved = { target: PlannedTarget; id?: string; external_id: string | null; pointer: string }
 
 /**
- * Resolves the targets, and adds a fault for each that must exist and does not. A target that is named by an alias or an internal
- * identifier has its own name in a read, and counts once.
+ * Resolves the targets, and adds a fault for each that must exist and does not. A target that is named by an alias or
+ * an internal identifier is shown by its own name, and counts once.
  */
 function resolveTargets(
   { references, pointers }: PlannedLinks,
@@ -333,7 +336,7 @@ function resolveTargets(
   return resolved
 }
 
-/** Why a target that does not exist is not created. Undefined if it is. */
+/** The reason why a missing target is not created. Undefined if it is created. */
 function unresolvedMessage(reference: Reference, resolve: Resolve): string | undefined {
   if ('id' in reference)
     return reference.stack_id === peopleStackId
@@ -374,7 +377,8 @@ function measureEntity(
   linked: ReadonlyMap<string, LinkedKey>,
   maxEntityBytes: number,
 ) {
-  let [bytes, maxBytes] = [2, 2]
+  // The braces, without the comma that the last value does not have.
+  let [bytes, maxBytes] = [1, 2]
   eachValue(change, attributes, linked, (key, value) => {
     change.keyCount += 1
     maxBytes += maxJsonBytes(key) + maxJsonBytes(value)
@@ -382,7 +386,7 @@ function measureEntity(
   // Entities near the limit are rare. For the others this upper bound saves printing each value as JSON.
   if (maxBytes <= maxEntityBytes) return
   eachValue(change, attributes, linked, (key, value) => {
-    bytes += Buffer.byteLength(key) + 4 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
+    bytes += Buffer.byteLength(JSON.stringify(key)) + 2 + Buffer.byteLength(JSON.stringify(value)) + zeroBytes(value)
   })
   change.isTooLarge = bytes > maxEntityBytes
 }

@@ -36,7 +36,10 @@ export type DecisionLimits = { entityKeys: number; entityBytes: number; placehol
 /** The inputs of the decisions of a set besides the entities and the writes. */
 export type DecisionContext = {
   definitions: Definitions
-  /** Returns the internal identifier of the entity with this name, or with this internal identifier. Undefined if there is none. */
+  /**
+   * Returns the internal identifier of the entity with this name or internal identifier. Undefined if it does not
+   * exist.
+   */
   resolve: Resolve
   /** The entities that the items refer to by an alias or an internal identifier, by {@link referenceKey}. */
   otherwiseNamed?: ReadonlyMap<string, Target>
@@ -70,9 +73,9 @@ export type Change = AttributeChange & {
   after: Record<string, unknown>
   /** The time of the creation of an entity that comes back. */
   created_at?: string
-  /** The values that are stored as sent although they are not what their field is for. */
+  /** Warnings about values that are stored as sent although their field expects others. */
   warnings?: readonly Detail[]
-  /** Further external identifiers that lead to the entity from now on. */
+  /** New aliases of the entity. */
   aliases?: readonly string[]
   /** As in {@link Write}. */
   released?: readonly string[]
@@ -90,7 +93,8 @@ export const idOfDecision = (decision: NotRefused): string =>
 /**
  * Applies the rules of every write to the current state and the request. Returns a refusal, the unchanged row, or a
  * change. The function is pure: it reads no clock, generates no identifier and uses no database. Single requests and
- * imports therefore follow the same rules. Whether a change gives an erased value is asked afterwards ({@link erasedRefusal}).
+ * imports therefore follow the same rules. {@link erasedRefusal} checks afterwards whether a change gives an erased
+ * value.
  */
 export function decide(current: CurrentState | null, write: Write, plan: Plan, context: DecisionContext): Decision {
   const { deleted } = context
@@ -128,8 +132,8 @@ function kindRefusal({ operation, stack_id }: Write, { stacks }: Definitions): R
 }
 
 /**
- * A repeated event is a retry if replacing the stored event with it would change nothing. For a writer whose role closes fields, what the
- * event names decides alone: whether it has other values is closed.
+ * A repeated event is a retry if replacing the stored event with it would change nothing. If the writer's role closes
+ * fields, only the values that the event names are compared, so that the result does not reveal others.
  */
 function decideRetry(current: CurrentState, write: Write, plan: Plan, context: DecisionContext): Decision {
   const isWhole = accessOf(write, write.stack_id) === undefined
@@ -196,7 +200,7 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
   const { released = noAliases } = write
   const hasValues = Object.keys(columns).length > 0 || attributes.changed || answers.length > 0
   const isEffective = hasValues || isCompleted || released.length > 0
-  // The stored values of an active entity stay, and a write without an effect leaves a placeholder as it is.
+  // An active entity keeps its stored values, and a write without an effect does not complete a placeholder.
   if (plan.required && (plan.clearsRest || !row || (!row.active && isEffective))) faults.push(...plan.required)
   if (faults.length > 0)
     return { refusal: createRefusal('invalid_parameter', 'The request breaks a rule.', { details: faults }) }
@@ -229,7 +233,10 @@ function decideBody(current: CurrentState | null, write: Write, plan: Plan, cont
 const noAliases: string[] = []
 const noWarnings: Detail[] = []
 
-/** Warns of a number that the change gives and that is none with its prefix: nobody can be written to by it, or recognized. */
+/**
+ * Warns of a changed phone number that is invalid with its prefix. It can serve neither to write to the person nor to
+ * recognize them.
+ */
 function phoneWarnings(row: EntityRow | undefined, columns: Columns, country: string | null): Detail[] {
   if (phoneColumns.every(column => columns[column] === undefined)) return noWarnings
   const { mobile_prefix = row?.mobile_prefix, mobile_number = row?.mobile_number } = columns
@@ -237,7 +244,7 @@ function phoneWarnings(row: EntityRow | undefined, columns: Columns, country: st
   return [{ path: pointer('mobile_number'), message: notANumber }]
 }
 
-/** The names that the change gives, and that a reader could take for others. Entities that have such a name keep it. */
+/** The faults of new names that a reader could mistake for others. Entities that already have such a name keep it. */
 function invisibleFaults(
   { external_id }: Columns,
   aliases: readonly string[],
@@ -257,7 +264,10 @@ function invisibleFaults(
 
 const externalIdPath = pointer('external_id')
 
-/** An entity that takes a name continues the versions of the last entity of that name, so an If-Match for the old one fails. */
+/**
+ * An entity that takes a name continues the versions of the last entity with that name, so an If-Match for the old one
+ * fails.
+ */
 function versionBefore(
   row: EntityRow | undefined,
   { stack_id }: Write,
@@ -269,7 +279,10 @@ function versionBefore(
   return Math.max(row?.version ?? 0, ...taken.map(external_id => lastVersionOf({ stack_id, external_id })))
 }
 
-/** In a write that renames its entity, a link to the old or the new name refers to itself and needs no placeholder. */
+/**
+ * In a write that renames its entity, a link to the old or the new name refers to the entity itself and needs no
+ * placeholder.
+ */
 function withOwnNames(
   { resolve }: DecisionContext,
   id: string,
@@ -324,7 +337,7 @@ function sizeFaults(change: AttributeChange, limits: DecisionLimits): Detail[] {
 
 const noFaults: Detail[] = []
 
-/** Whether a key has a value that had none. */
+/** Whether a key without a value gets one. */
 const addsKey = ({ before, after }: AttributeChange) =>
   Object.keys(after).some(key => after[key] !== null && (before?.[key] ?? null) === null)
 
@@ -336,7 +349,7 @@ const entryKeys = ([...loggedColumns, 'state', 'attribute_values', 'consents'] a
   (one, other) => one.length - other.length || (one < other ? -1 : 1),
 )
 
-/** Values and links that an entity gets besides a request, as in a merge. */
+/** Values and links that an entity gets without a request, as in a merge. */
 export type Fill = AttributeFill & {
   /** The columns that change, with the answers. */
   columns: Columns
@@ -346,8 +359,8 @@ export type Fill = AttributeFill & {
 }
 
 /**
- * Builds the update that gives an entity these values, and a version above `versionBefore`. Returns a refusal if they exceed a limit, and
- * undefined if no value differs and the version is above already.
+ * Builds the update that gives an entity these values, and a version above `versionBefore`. Returns a refusal if they
+ * exceed a limit, and undefined if no value differs and the version is already higher.
  */
 export function buildFill(
   current: CurrentState,
@@ -427,7 +440,7 @@ export function buildDeletion(current: CurrentState, definitions: Definitions): 
 /** The part of a change that changes no attribute and gives no answer. */
 const nothing = { ...emptyChange(), answers: [] } satisfies Partial<Change>
 
-/** Builds the change that creates an entity that others link to and that nobody has written yet. */
+/** Builds the change that creates a placeholder: an entity that others link to before any write creates it. */
 export function buildPlaceholder(id: string, external_id: string, version: number): Change {
   const columns = { external_id, active: false, version }
   const after = { external_id, state: 'placeholder' }
@@ -440,7 +453,7 @@ export function buildErasure(id: string, version: number, row: EntityRow | undef
   return { ...nothing, operation: 'erase', id, external_id: null, version, columns: {}, changed: true, removed }
 }
 
-/** Builds a change that tells something of an entity. Its version rises, and nothing else of it changes. */
+/** Builds a log entry about an entity. Its version rises, and nothing else of it changes. */
 export function buildNotice(
   { id, external_id, version }: Pick<EntityRow, 'id' | 'external_id' | 'version'>,
   notice: Pick<Change, 'operation' | 'before' | 'after'>,
@@ -472,7 +485,7 @@ export function buildRestore({
     ...(consents.length > 0 && { consents }),
   }
   return {
-    // A restore is no answer, so the consent history gets none.
+    // A restore gives no answer, so the consent history gets none.
     ...nothing,
     operation: 'restore',
     id,

@@ -4,7 +4,7 @@ import { hashed, hashOf } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { byAlias, byMerge } from '../../bearers-sql.ts'
 
-// What load.ts reads, under the lock of the head.
+// The statements of load.ts, which runs them under the lock of the head.
 
 /** The columns that a set reads of the rows e. */
 const readColumns = [
@@ -22,8 +22,8 @@ const readColumns = [
   .join(', ')
 
 // The planner expects 100 rows of a set and an average number of rows of an organization. It would scan a large
-// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). `cross join lateral (…
-// offset 0)` forces an index look-up for each element.
+// organization for a single write (90 ms with 100,000 people, among 10,000 small organizations). A fence, `cross join
+// lateral (… offset 0)`, forces an index look-up for each element.
 
 /** $2: [{stack_id, external_id | id}]. Returns each row once, with its `ctid`. */
 export const readRowsSql = statement(
@@ -46,8 +46,8 @@ export const readRowsSql = statement(
 )
 
 /**
- * As {@link readRowsSql}, for sets of one stack addressed by external id only, as almost all are. $2: stack, $3: external ids, one per
- * line and each once.
+ * As {@link readRowsSql}, for sets that address one stack by external identifier only, as nearly all sets do. $2:
+ * stack, $3: external identifiers, one per line and each once.
  */
 export const readNamedSql = statement(
   'read_named',
@@ -57,13 +57,13 @@ export const readNamedSql = statement(
    ) e`,
 )
 
-// A person has further identifiers: aliases, which are external identifiers, and the internal identifiers of the people who were
-// merged into it. An external identifier is never both the name of an entity and an alias. Only organizations with an alias or a
-// merge run these statements in place of those of sql.ts, which look up half as much.
+// A person has further identifiers: aliases, which are external identifiers, and the internal identifiers of the people
+// who were merged into it. An external identifier is never both the name of an entity and an alias. Only organizations
+// with an alias or a merge run these statements. The others run those above, which look up half as much.
 
 /**
- * As `read_rows`, and finds people by alias and by merged identifier too. Such a row has the identifier that it was found by as
- * `alias_name` or `alias_id`.
+ * As `read_rows`, and finds people by alias and by merged identifier too. Such a row has the identifier that it was
+ * found by as `alias_name` or `alias_id`.
  */
 export const readRowsWithAliasesSql = statement(
   'read_rows_with_aliases',
@@ -89,7 +89,7 @@ export const readRowsWithAliasesSql = statement(
    ) e`,
 )
 
-// The change log remembers the names that deletions and renames released, and `name_versions` those that the log does not tell.
+// The change log has the names that deletions and renames released, and `name_versions` those that are not in the log.
 
 /** Whether an entity of the organization ever released a name. */
 const hasReleases = `(
@@ -113,8 +113,8 @@ const lastRelease = `greatest((
      ))`
 
 /**
- * $2: [{stack_id, external_id}]. Returns the highest version at which an entity released each name. If the organization never
- * released a name, 1,000 names cost two index look-ups.
+ * $2: [{stack_id, external_id}]. Returns the highest version at which an entity released each name. If the organization
+ * never released a name, 1,000 names cost two index look-ups.
  */
 export const readNamesLeftSql = statement(
   'read_names_left',
@@ -126,8 +126,9 @@ export const readNamesLeftSql = statement(
 )
 
 /**
- * $2: [{source_id, attribute_ids}]. Returns the links, also those to deleted targets, and those that lead to the target of another one. A
- * merge with very many links may still have to move some: these lead to the survivor already.
+ * $2: [{source_id, attribute_ids}]. Returns the links, including those to deleted targets and those that lead to the
+ * target of another link. A merge of very many links may not have moved all of them yet. Here the unmoved ones lead to
+ * the survivor, too.
  */
 export const readLinksSql = statement(
   'read_links',
@@ -160,8 +161,8 @@ const byKey = (kind: 'email' | 'mobile') =>
      ) e order by e.id limit $3)`
 
 /**
- * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum of people by one key. Returns who has each
- * key; `is_merged` if a merge leads it to the person, who has another one.
+ * $2: [{number, external_id, email, mobile}], the keys to find people by, $3: maximum number of people per key. Returns
+ * the people who have each key. With `is_merged`, a merge leads the key to the person, whose own key is another one.
  */
 export const findMatchesSql = statement(
   'find_matches',
@@ -184,8 +185,8 @@ export const findMatchesSql = statement(
 )
 
 /**
- * $2: [{number, stack_id, index_id, term, key, value}]. Returns up to two entities that have each value: one of them may be the entity
- * that is written. The term leads to them, and the row decides.
+ * $2: [{number, stack_id, index_id, term, key, value}]. Returns up to two entities that have each value, because one
+ * may be the entity that is written. The term leads to candidates, and the value in the row decides.
  */
 export const findHoldersSql = statement(
   'find_holders',
@@ -202,7 +203,7 @@ export const findHoldersSql = statement(
    ) h`,
 )
 
-/** $2: values such as `email:ada@example.com`. Returns those that an erasure keeps. */
+/** $2: values such as `email:ada@example.com`. Returns those that have a tombstone. */
 export const readTombstonesSql = statement(
   'read_tombstones',
   `select v.value from ${hashed} cross join lateral (
@@ -210,7 +211,10 @@ export const readTombstonesSql = statement(
    ) t`,
 )
 
-/** $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that an erasure before the change keeps. */
+/**
+ * $2: values such as `email:ada@example.com`, $3: number of a change. Returns those that have a tombstone from before
+ * it.
+ */
 export const readTombstonesBeforeSql = statement(
   'read_tombstones_before',
   `select v.value from ${hashed} cross join lateral (
@@ -223,8 +227,9 @@ export const readTombstonesBeforeSql = statement(
 )
 
 /**
- * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, undated, evidence}]. Returns those that the history of one
- * of the people has. An answer without `collected_at` equals one of any time, or an undated one if it is `undated`.
+ * $2: [{position, person_ids, consent_type_id, channel, state, collected_at, undated, evidence}]. Returns the answers
+ * that the history of one of the people has. An answer without `collected_at` equals one of any time, or only an
+ * undated one if it is `undated`.
  */
 export const readKnownAnswersSql = statement(
   'read_known_answers',

@@ -35,8 +35,8 @@ import { type Loaded, rowOf } from './loaded.ts'
 import { matchItems } from './match.ts'
 
 /**
- * Loads what items name, in one flush, and in a second one what only the rows lead to. People whom items recognize are found before. A read
- * without work issues no statement.
+ * Loads the data that items name in one flush, and in a second one the data to which only the rows lead. Before that,
+ * it finds the people that items recognize. A read without work issues no statement.
  */
 export async function load(tx: Transaction, definitions: Definitions, unmatched: Item[]): Promise<Loaded> {
   const { organization_id, unique } = definitions
@@ -85,7 +85,7 @@ export async function load(tx: Transaction, definitions: Definitions, unmatched:
 
 const noRefusals: Loaded['refused'] = new Map()
 
-/** Read stage: reads the addressed rows, and which identifier leads to which. */
+/** Read stage: reads the addressed rows, and the id to which each identifier leads. */
 export async function readRows(
   tx: Transaction,
   definitions: Definitions,
@@ -194,8 +194,8 @@ export async function readLinks(
 const noLinks: Loaded['links'] = new Map()
 
 /**
- * Read stage of imports: finds the answers that the history already has. Few answers can be repeats, and
- * without one no statement runs.
+ * Read stage of imports: finds the answers that the history already has. It issues no statement if no answer can be a
+ * repeat, which is the usual case.
  */
 export async function readKnownAnswers<Writing extends Pick<Item, 'write'>>(
   tx: Transaction,
@@ -230,7 +230,10 @@ export async function readKnownAnswers<Writing extends Pick<Item, 'write'>>(
 
 const noAnswers: KnownAnswers = new Map()
 
-/** An entity that was asked for by its name, an alias, its internal identifier or that of a person who was merged into it. */
+/**
+ * An entity that a write refers to by its name, an alias, its internal identifier, or that of a person who was merged
+ * into it.
+ */
 type Referenced = {
   stack_id: number
   external_id: string | null
@@ -249,7 +252,7 @@ export function linksBySource(rows: LinkRow[]): Map<string, Links> {
 
 /**
  * Read stage of restores: reads the deleted entities from the change log. An item without one addresses an entity that
- * exists, that never did, or whose values in the log were erased.
+ * exists, that never existed, or whose values in the log were erased.
  */
 export async function readDeletedEntities(
   tx: Transaction,

@@ -8,9 +8,9 @@ import type { Holders } from '../unique.ts'
 
 /** The stored entities, links, versions and keys that items name. */
 export type Loaded = {
-  /** The items, addressed to the people whom they recognize. */
+  /** The items, addressed to the people that they recognize. */
   items: Item[]
-  /** The items that recognize nobody for certain. */
+  /** The refusals of the items that do not recognize exactly one person. */
   refused: ReadonlyMap<Item, Refusal>
   /** The ids of the entities that the items name, by {@link referenceKey}. */
   ids: ReadonlyMap<string, string>
@@ -29,7 +29,10 @@ export type Loaded = {
   keys: StoredKeys
   /** Up to two entities that have each unique value that the items claim. */
   holders: Holders
-  /** Those of the values that the items may give to somebody that belonged to an erased person. Undefined if nobody was erased. */
+  /**
+   * The values that the items may give to a person and that belonged to an erased person. Undefined if no person was
+   * erased.
+   */
   erased: ReadonlySet<string> | undefined
 }
 

@@ -7,8 +7,8 @@ import { addressKey, type Item, type MatchPlan } from '../plan.ts'
 import { findMatchesSql } from './load-sql.ts'
 
 /**
- * Returns what a request wants people to be recognized by, or undefined if it is their external identifier alone. Throws a Fault of
- * 400 if something is named twice.
+ * Returns the kinds of values by which a request recognizes people, or undefined if that is the external identifier
+ * alone. Throws a Fault of 400 if a kind is named twice.
  */
 export function readMatch(match: readonly MatchKind[] | undefined): readonly MatchKind[] | undefined {
   const repeated = match?.findIndex((kind, index) => match.indexOf(kind) !== index) ?? -1
@@ -18,7 +18,7 @@ export function readMatch(match: readonly MatchKind[] | undefined): readonly Mat
 
 const fieldOf = { external_id: 'external_id', email: 'email', mobile: 'mobile_number' } as const
 
-/** The refusal of a write without a value that anybody could be recognized by. */
+/** The refusal of a write that has no value by which a person could be recognized. */
 function missingKeysRefusal(match: readonly MatchKind[], body: EntityBody): Refusal {
   const details = match.map((kind): Detail => {
     const path = pointer(fieldOf[kind])
@@ -38,7 +38,7 @@ export const maxCandidates = 10
 
 type Candidate = { id: string; external_id: string | null }
 
-/** The refusal of a write whose key more than one person has. */
+/** The refusal of a write if several people have its key. */
 function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Refusal {
   const path = pointer(fieldOf[kind])
   const details = candidates.slice(0, maxCandidates).map(({ id, external_id }) => ({
@@ -53,17 +53,20 @@ function ambiguityRefusal(kind: MatchKind, candidates: readonly Candidate[]): Re
   )
 }
 
-/** A person who has a key. `is_merged`: by a merge, while the person itself has another one or none. */
+/** A person who has a key. `is_merged`: the key comes from a merge, and the person itself has another one or none. */
 type Match = Target & { kind: MatchKind; is_merged: boolean }
 type MatchRow = { number: number } & Match
 
-/** The items, addressed to the people whom they recognize, and those of them that recognize nobody for certain. */
+/**
+ * The items, addressed to the people that they recognize, and the refusals of those that recognize no person for
+ * certain.
+ */
 export type MatchedItems = {
   items: Item[]
   refused: Map<Item, Refusal>
 }
 
-/** Match stage: finds the people whom writes with `match` recognize. */
+/** Match stage: finds the people that writes with `match` recognize. */
 export async function matchItems(within: Within, items: Item[]): Promise<MatchedItems> {
   const refused = new Map<Item, Refusal>()
   const matches = await findMatches(within, items)
@@ -89,7 +92,7 @@ async function findMatches({ tx, organization_id }: Within, items: Item[]) {
 
 type Recognition = { refusal: Refusal } | { match: Match | undefined }
 
-/** The first key that anybody has decides. */
+/** The first key that a person has decides. */
 function recognize({ write }: Item, { tried }: MatchPlan, found: readonly Match[]): Recognition {
   if (tried.length === 0) return { refusal: missingKeysRefusal(write.match!, write.body) }
   for (const { kind } of tried) {
@@ -101,9 +104,9 @@ function recognize({ write }: Item, { tried }: MatchPlan, found: readonly Match[
 }
 
 /**
- * Addresses an item to the person whom it recognizes by email or phone. Its external identifier is then a further one of that
- * person, or the first. An email or phone that a merge leads to the person is not written: like an alias it names the person, whose own
- * would be given up otherwise.
+ * Addresses an item to the person that it recognizes by email or phone. The item's external identifier becomes an alias
+ * of the person, or its external identifier if it has none. An email or phone that a merge leads to the person is not
+ * written, because it would replace the person's own one.
  */
 function addressTo(given: Item, match: Match | undefined, found: readonly Match[]): Item {
   if (!match) {

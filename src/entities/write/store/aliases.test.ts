@@ -162,7 +162,7 @@ describe('a further identifier of a person', () => {
     expect(await idOf('ada')).toBe(ada)
     expect(await idOf('newsletter')).toBe(created)
     expect((await send('GET', '/v1/people/old')).status).toBe(404)
-    // An internal identifier cannot be given to anybody else.
+    // No other person can get an internal identifier.
     expect(await idOf(`internal/${old}`)).toBe(ada)
   })
 

@@ -13,7 +13,10 @@ import {
 export type NewAlias = {
   external_id: string
   person_id: string
-  /** The merge that the alias comes from. Null for the name by which a person was sent when it was found by its email or phone. */
+  /**
+   * The merge that the alias comes from. Null for the external identifier of a write that recognized its person by
+   * email or phone.
+   */
   merge_id: number | null
 }
 
@@ -25,14 +28,15 @@ export function insertAliases(within: Within, aliases: readonly NewAlias[], at: 
 }
 
 /**
- * Increments the version of the definitions if the organization has neither an alias nor a merge. Runs before the transaction inserts one.
+ * Increments the version of the definitions if the organization has neither an alias nor a merge. Runs before the
+ * transaction inserts one.
  */
 export const countFirstAlias = ({ tx, organization_id }: Within): Promise<unknown> =>
   tx.query(countFirstAliasSql, [organization_id])
 
 /**
- * Alias stage: stores the new aliases, and deletes those of deleted people, those that a write releases, and those that their own person took
- * as its external identifier.
+ * Alias stage: stores the new aliases. Deletes the aliases of deleted people, those that a write releases, and those
+ * that their own person takes as its external identifier.
  */
 export function storeAliases(tx: Transaction, { definitions, at, accepted }: DecidedRound): Promise<unknown>[] {
   const { organization_id, has_aliases } = definitions

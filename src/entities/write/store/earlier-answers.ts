@@ -10,10 +10,10 @@ import type { Follower, Progress, Task } from '../../../followers/follower.ts'
 import { changeOrganization, ownAuthor } from '../../../organizations/change-organization.ts'
 import { addressKey, type KeyFields } from '../../match-keys.ts'
 
-/** The head stays locked for the answers of so many changes. A phone takes 14 µs. */
+/** A step locks the head for the answers of this many changes. A phone takes 14 µs. */
 const changesPerStep = 500
 
-/** An answer of the history, with the address that the person had then. */
+/** An answer of the history, with the address of the person at that time. */
 type EarlierAnswer = Question &
   Pick<KeyFields, 'email' | 'mobile_prefix' | 'mobile_number'> &
   Pick<NumberedAnswer, 'state' | 'answered_at'> & {
@@ -25,8 +25,9 @@ type EarlierAnswer = Question &
   }
 
 /**
- * The follower that gives addresses the answers from before their table was there. The migration begins it where there are any. When it has
- * reached the end of the log it deletes its row, because writes store the later ones. It may repeat what it or a write has stored.
+ * The follower that gives addresses the answers from before their table existed. The migration begins it for
+ * organizations with such answers. At the end of the log it deletes its row, because writes store the later answers. It
+ * may store an answer again that it or a write has stored.
  */
 export function addressAnswersFollower(): Follower {
   return { name: addressAnswersFollowerName, isForEveryOrganization: false, maxConcurrent: 1, work }
@@ -40,7 +41,10 @@ async function work(task: Task): Promise<Progress> {
   return { sequence }
 }
 
-/** Adds the answers of the next changes, as a writer that has locked the head, so that no erasure comes between. Returns the new position. */
+/**
+ * Adds the answers of the next changes, with the head locked, so that no erasure runs in between. Returns the new
+ * position.
+ */
 const addAnswers = (task: Task, after: number): Promise<number> =>
   changeOrganization(task, ownAuthor(), async ({ tx, organization_id, definitions }) => {
     const last = Math.min(after + changesPerStep, task.head)

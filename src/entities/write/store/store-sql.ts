@@ -4,8 +4,8 @@ import { hashed } from '../../../db/keyed-hash.ts'
 import { profileFlags, profileTexts } from '../../../values/profile-fields.ts'
 import { hashOfName } from '../load/load-sql.ts'
 
-// What store.ts writes. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one array per column, at the
-// same rows per second. `change_heads h` tells Citus the shard of an INSERT.
+// The statements of store.ts. Each set is one JSON text parameter of a statement. That takes half the Node CPU of one
+// array per column, at the same rows per second. `change_heads h` tells Citus the shard of an INSERT.
 
 /** The columns of match-keys.ts. A write keeps those whose fields it does not change. */
 const keyColumns = ['email_key', 'mobile_key', 'name_key']
@@ -25,11 +25,12 @@ const booleanColumn = (name: string) =>
 const deletesRow = `v.operation in ('delete', 'merge', 'erase') and v.ctid is not null`
 
 /**
- * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of the last change,
- * $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row, and `read_version` its version. Only an
- * update has `columns`. `attributes` are merged into the stored ones. The lock of the head keeps other writers away, but a trigger, an
- * extension or the move of a shard may have moved a row since it was read, and a statement may find the copy that a shard has left. The
- * head gets no number then, which fails the transaction.
+ * $2: [{stack_id, id, ctid, operation, version, read_version, columns, attributes, removed_keys}], $3: the number of
+ * the last change, $4: the time. Updates and deletes rows, and advances the head. `ctid` is the location of the row,
+ * and `read_version` its version. Only an update has `columns`. `attributes` are merged into the stored ones. The lock
+ * of the head keeps other writers away. Still, a trigger, an extension or the move of a shard may have moved a row
+ * since it was read, or a statement may find the copy that a shard has left. In these cases the head gets no number,
+ * which fails the transaction.
  */
 export const storeChangesSql = statement(
   'store_changes',
@@ -85,7 +86,10 @@ export const deleteLinksSql = statement(
    ))`,
 )
 
-/** `target_id` is where the link leads, or null if an earlier one of its list leads there too, and `written_id` what was written, if that is another one. */
+/**
+ * `target_id` is the target of the link, or null if an earlier link of its list has the same one. `written_id` is the
+ * target as it was written, if that is another one.
+ */
 export const insertLinks = copyInto('link', 'links', [
   ...['organization_id', 'source_id', 'attribute_id', 'target_stack_id', 'target_id', 'written_id', 'position'],
 ])
@@ -107,8 +111,8 @@ export const appendConsentHistory = copyInto('append_consent_history', 'consent_
 ])
 
 /**
- * Remembers the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. The rows are stored in one
- * order, so two transactions cannot wait for each other.
+ * Stores the versions at which the names a(stack_id, external_id, version) of a FROM clause were released. All
+ * transactions store the rows in one order, so that they do not deadlock.
  */
 const rememberNames = (names: string): string =>
   `insert into name_versions (organization_id, hash, version)
@@ -117,15 +121,15 @@ const rememberNames = (names: string): string =>
    where k.organization_id = $1 group by k.organization_id, r.hash order by r.hash
    on conflict (organization_id, hash) do update set version = greatest(name_versions.version, excluded.version)`
 
-/** $2: [{stack_id, external_id, version}]. Remembers versions at which names were released, where the log does not tell. */
+/** $2: [{stack_id, external_id, version}]. Stores versions of released names that are not in the log. */
 export const rememberNamesSql = statement(
   'remember_names',
   rememberNames('jsonb_to_recordset($2::text::jsonb) as a(stack_id integer, external_id text, version integer)'),
 )
 
 /**
- * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process learns of
- * the first one. Runs before it is inserted, in its transaction.
+ * Increments the version of the definitions if the organization has neither an alias nor a merge, so that every process
+ * learns of the first one. Runs before it is inserted, in its transaction.
  */
 export const countFirstAliasSql = statement(
   'count_first_alias',
@@ -145,8 +149,8 @@ export const insertAliasesSql = statement(
 )
 
 /**
- * $2: [{stack_id, id, version}]. Remembers the versions at which deleted people release their aliases, which {@link deleteAliasesSql} then
- * deletes.
+ * $2: [{stack_id, id, version}]. Stores the versions at which deleted people release their aliases, which
+ * {@link deleteAliasesSql} then deletes.
  */
 export const rememberAliasesSql = statement(
   'remember_aliases',
@@ -176,7 +180,7 @@ export const insertTombstonesSql = statement(
    on conflict (organization_id, hash) do update set erasure_id = excluded.erasure_id returning erasure_id`,
 )
 
-/** $2: values. A person has them again. */
+/** $2: values that a person has again. */
 export const deleteTombstonesSql = statement(
   'delete_tombstones',
   `delete from tombstones t where t.organization_id = $1 and t.hash in (

@@ -23,8 +23,9 @@ import {
 import { indexTerms } from './terms.ts'
 
 /**
- * Pipelines the insert, link, index, history, apply, address and alias stages in one flush. `base` is the number of the head, which is locked.
- * Returns a promise for each statement, and the number of a change by which the log includes the round.
+ * Pipelines the insert, link, index, history, apply, address and alias stages in one flush. `base` is the number of the
+ * head, which is locked. Returns a promise for each statement, and the number of a change up to which the log includes
+ * the round.
  */
 export function storeRound(
   tx: Transaction,
@@ -91,7 +92,10 @@ function applyChanges(tx: Transaction, round: DecidedRound, base: number): Promi
   ]
 }
 
-/** Stores for every 128th version of an entity which changes make its state, so that its past states need not read them all. */
+/**
+ * Stores for every 128th version of an entity which changes its state follows from, so that a read of a past state need
+ * not read all changes.
+ */
 function storeBases(tx: Transaction, { definitions, accepted }: DecidedRound): Promise<unknown>[] {
   const based = accepted.filter(
     ({ change: { operation, version } }) => operation === 'update' && version % basisInterval === 0,
@@ -101,7 +105,7 @@ function storeBases(tx: Transaction, { definitions, accepted }: DecidedRound): P
   return [tx.query(storeBasesSql, [definitions.organization_id, JSON.stringify(changes)])]
 }
 
-/** What a change makes of its row, in the format of {@link storeChangesSql}. */
+/** The values that a change writes to its row, in the format of {@link storeChangesSql}. */
 type Stored = Pick<Change, 'operation' | 'id' | 'version'> & {
   stack_id: number
   ctid: string | undefined
@@ -151,8 +155,8 @@ function loggedOf({ author, stack_id, change }: Accepted, sequence: number, roun
 }
 
 /**
- * The values of a change without those of relationships: names change, so the log has the ids of the targets. A relationship of which nothing
- * shows stays, as null.
+ * The values of a change without those of relationships. The log has the ids of their targets instead, because names
+ * may change. A relationship without shown targets stays, with the value null.
  */
 function withoutLinks(change: Change, side: 'before' | 'after', links: LoggedLinks | undefined) {
   const values = change[side]
@@ -167,7 +171,7 @@ function withoutLinks(change: Change, side: 'before' | 'after', links: LoggedLin
   return { ...values, attribute_values: Object.fromEntries(plain) }
 }
 
-/** The links that a change replaces, as the log has them. */
+/** The links that a change replaces, in the format of the log. */
 function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders']): LoggedLinks | undefined {
   if (relinked.length === 0) return undefined
   const logged = relinked.map(links => {
@@ -182,7 +186,7 @@ function linksOf({ relinked }: Change, placeholders: DecidedRound['placeholders'
   return Object.fromEntries(logged)
 }
 
-/** The links of a list in order, as rows of `links`. Each names another target. */
+/** The links of a list in order, as rows of `links`. Each has a different target. */
 function linkedOf({ targets }: Change['relinked'][number], placeholders: DecidedRound['placeholders']) {
   const written = new Set<string>()
   const led = new Set<string>()
@@ -205,7 +209,7 @@ function replaceLinks(tx: Transaction, { definitions, accepted, placeholders }: 
   const written: (Change['relinked'][number] & { source_id: string })[] = []
   for (const { change } of accepted)
     for (const links of change.relinked) written.push({ source_id: change.id, ...links })
-  // A row that is inserted has no links: those of an entity end with it, and come back from the log.
+  // An inserted row has no links. The links of an entity are deleted with it, and come back from the log.
   const replaced = accepted
     .filter(({ change }) => !insertsRow(change))
     .flatMap(({ change }) =>
@@ -246,7 +250,10 @@ function addressAfter({ change: { columns }, row }: Accepted, channel: Channel, 
   return addressKey({ ...row, ...columns }, channel, country)
 }
 
-/** Address stage: the answers of the round are also answers of the addresses that the people have after it. `base` is the number before it. */
+/**
+ * Address stage: stores the answers of the round also for the addresses that the people have after it. `base` is the
+ * number before the round.
+ */
 function storeRoundOfAddresses(tx: Transaction, round: DecidedRound, base: number): Promise<unknown>[] {
   const { definitions, accepted } = round
   const { organization_id, default_country, has_tombstones } = definitions
@@ -276,12 +283,12 @@ const givesAddress = ({ stack_id, change: { operation, columns } }: Accepted) =>
   operation !== 'delete' &&
   operation !== 'erase'
 
-/** A change that follows from no body. `row` is the stored row, if the entity has one. */
+/** A change that no request body causes. `row` is the stored row, if the entity has one. */
 export type PlannedChange = { stack_id: number; change: Change; row?: StoredRow | undefined }
 
 /**
- * Stores and logs changes in the order given, in a transaction that has locked the head of the organization. Returns the number of the last
- * one.
+ * Stores and logs changes in the order given, in a transaction that has locked the head of the organization. Returns
+ * the number of the last one.
  */
 export async function storeChanges(
   tx: Transaction,

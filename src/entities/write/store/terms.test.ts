@@ -66,7 +66,7 @@ const body = fc.record(
 
 type Step = (shop: Shop) => Promise<unknown>
 const idOf = async ({ send }: Shop, external_id: string) => (await send('GET', path(external_id))).body.data?.id
-/** An organization runs two imports at a time, so those of a round follow each other. */
+/** An organization runs at most two imports at a time, so the imports of a round run one after another. */
 let lastImport: Promise<unknown> = Promise.resolve()
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -175,7 +175,7 @@ describe('each sort index', () => {
 
   it('has them also if it is built while writes run', async () => {
     const { send } = shop
-    // Those of the other organizations of this file need not be filled.
+    // The indexes of the other organizations of this file need not be filled.
     await service.sql('update sort_indexes set ready = true')
     await service.sql('update attributes set index_ready = true')
     const operations = Array.from({ length: 200 }, (_, index) => ({

@@ -9,8 +9,8 @@ import type { Change } from '../decide/decide.ts'
 import type { Accepted, DecidedRound } from '../round.ts'
 
 /**
- * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes those of deleted
- * entities. The stored row has the old values, so each old term is deleted by its key.
+ * Index stage: replaces the terms of indexed attributes whose value changes, and of the fields that sort, and deletes
+ * those of deleted entities. The stored row has the old values, so each old term is deleted by its key.
  */
 export function indexTerms(tx: Transaction, round: DecidedRound): Promise<unknown>[] {
   const { definitions, accepted } = round
@@ -34,7 +34,7 @@ export function indexTerms(tx: Transaction, round: DecidedRound): Promise<unknow
   return statements
 }
 
-/** The terms that a change adds go here: no term of a new entity exists. */
+/** The list for the terms that a change adds. A new entity has no stored terms, so they can be appended. */
 const addedTo = ({ operation }: Change, { inserted, appended }: TermChanges): Term[] =>
   operation === 'create' ? appended : inserted
 
@@ -72,12 +72,15 @@ function replaceTerms(
 const ownValue = (values: Record<string, unknown> | undefined, key: string): unknown =>
   values && Object.hasOwn(values, key) ? values[key] : undefined
 
-/** The term of a time that a row still has. PostgreSQL computes it, because a set does not read the times of the rows that it locks. */
+/**
+ * The term of a time that a row still has. PostgreSQL computes it, because a set does not read the times of the rows
+ * that it locks.
+ */
 export type TimeTerm = { index_id: number; column: SortTime; stack_id: number; id: string }
 
 export type TermChanges = { deleted: Term[]; inserted: Term[]; appended: Term[]; deletedTimes: TimeTerm[] }
 
-/** Collects the terms of sort indexes that a round changes. Such an index has one term of each entity of its stack. */
+/** Collects the terms of sort indexes that a round changes. A sort index has one term of each entity of its stack. */
 function collectSortTerms(round: DecidedRound, terms: TermChanges) {
   const { definitions, accepted } = round
   if (definitions.sort_indexes.size === 0) return
