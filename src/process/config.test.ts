@@ -418,11 +418,14 @@ describe('KITH_LEDGER_ORIGIN', () => {
 })
 
 describe('HOST', () => {
-  it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is allowed', host => {
-    expect(loadConfig({ HOST: host }).host).toBe(host)
-  })
+  it.each(['127.0.0.1', '127.0.0.2', '127.255.255.254', '::1', 'localhost'])(
+    '%s is loopback, where plain HTTP is allowed',
+    host => {
+      expect(loadConfig({ HOST: host }).host).toBe(host)
+    },
+  )
 
-  it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', 'localhost.example'])(
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', '127.1', '128.0.0.1'])(
     '%s needs the TLS files, or a proxy that terminates TLS',
     host => {
       expect(problemsOf({ HOST: host })).toEqual([

@@ -86,15 +86,19 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
 /** Stands for all owners that the caller may search. */
 const everyOwner = '*'
 
-/** The owners that the caller may search: people, then the stacks with searchable attributes, then the others, as many as a search takes. */
+/**
+ * The owners that the caller may search: people, then the stacks with searchable attributes, then the others, as many as a search takes.
+ * People if there are none, so that the search is refused as one of people.
+ */
 function searchableOwners(caller: Call['caller'], definitions: Definitions): string[] {
   const keysByStack = searchedKeys(definitions)
   const stacks = caller.scopes.has('records:read') ? definitions.stacks : []
   const byWords = stacks.toSorted((one, other) => Number(keysByStack.has(other.id)) - Number(keysByStack.has(one.id)))
-  return [{ id: peopleStackId, key: peopleKey }, ...byWords]
-    .filter(({ id: stack_id }) => isSearchable(caller, { stack_id, keys: keysByStack.get(stack_id) ?? [] }))
-    .slice(0, maxOwners)
-    .map(({ key }) => key)
+  const people = { id: peopleStackId, key: peopleKey }
+  const searchable = [people, ...byWords].filter(({ id: stack_id }) =>
+    isSearchable(caller, { stack_id, keys: keysByStack.get(stack_id) ?? [] }),
+  )
+  return (searchable.length > 0 ? searchable.slice(0, maxOwners) : [people]).map(({ key }) => key)
 }
 
 /** The stacks of the owners. A stack without a searchable attribute has no index, and is searched for identifiers only. */
