@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useService } from '../../../test/support/service.ts'
 import { createShop, type Shop } from '../../../test/support/shop.ts'
 import { write } from '../../../test/support/writes.ts'
@@ -12,7 +13,7 @@ import { runSet } from './run.ts'
 
 const service = useService()
 /** The random histories of a run. */
-const histories = Number(process.env.KITH_TEST_HISTORIES ?? 25)
+const histories = Number(process.env.KITH_TEST_HISTORIES ?? someRuns(50).numRuns)
 const limits = { entityKeys: 1_000, entityBytes: 524_288, placeholders: 100, links: 1_000 }
 
 /** People who exist, one with an alias, one who was deleted, and the name of one who was erased. */
