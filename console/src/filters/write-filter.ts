@@ -29,10 +29,13 @@ function combine(filters: Filter[]): Filter {
 }
 
 /** One operand for two of a field, or undefined if they need two conditions. */
-function joinOperands(name: string, one: unknown, other: unknown): Filter | undefined {
+function joinOperands(name: string, one: unknown, other: unknown): unknown {
   if (name.startsWith('$') || ['consents', 'contactable', 'deliverability'].includes(name)) return undefined
   const [first, second] = [operatorsIn(one), operatorsIn(other)]
-  if (!name.startsWith(incomingPrefix)) return join(first, second)
+  if (!name.startsWith(incomingPrefix)) {
+    const joined = join(first, second)
+    return joined && shortest(joined)
+  }
   const isSameSelection =
     [first, second].some(({ $where, ...members }) => Object.keys(members).every(quantifierOf)) ||
     JSON.stringify(first.$where) === JSON.stringify(second.$where)
@@ -112,7 +115,13 @@ function writeTest(field: string, type: FieldType, test: Test): unknown {
   }
   const value = operandOfText(type, operand)
   if (value === undefined) return undefined
-  return operator === 'eq' && !isObject(value) ? value : { [`$${operator}`]: value }
+  return shortest({ [`$${operator}`]: value })
+}
+
+/** An operand in its shortest form: the value itself for `$eq` alone, unless it is an object. */
+function shortest(tests: Filter): unknown {
+  const { $eq, ...others } = tests
+  return $eq === undefined || isObject($eq) || Object.keys(others).length > 0 ? tests : $eq
 }
 
 function writeContactable({ consentTypeId, channel }: NodeOf<'contactable'>): Filter | undefined {
