@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: stack, $3: key, $4: the ids of the key's archived relationships, whose links a read still shows. Returns whether an entity
- * carries the key, and the number of the last change that the search includes.
+ * $2: stack, $3: key, $4: the ids of the key's archived relationships, whose links reads still show. Returns whether an
+ * entity carries the key, and the number of the last change that the search includes.
  */
 export const searchKeySql = statement(
   'search_key',
