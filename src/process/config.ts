@@ -46,9 +46,9 @@ const text = (fallback: string) => Type.String({ default: fallback })
 const optionalText = Type.Optional(Type.String({ minLength: 1 }))
 
 /**
- * The variables of the OpenTelemetry specification that decide whether requests are traced, and which ones. The exporter itself
- * reads the variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION,
- * _CERTIFICATE and similar ones. They are not validated here.
+ * The variables of the OpenTelemetry specification that decide which requests are traced. The exporter itself reads the
+ * variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE
+ * and similar ones. They are not validated here.
  */
 const traceVariables = {
   OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
@@ -134,8 +134,8 @@ export const camelCase = <Name extends string>(name: Name) =>
 type LimitVariable = keyof typeof limitVariables
 
 /**
- * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes, characters or
- * milliseconds; other limits are counts.
+ * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes,
+ * characters or milliseconds. Other limits are counts.
  */
 export type Limits = {
   [Variable in LimitVariable as Variable extends `KITH_LIMIT_${infer Name}`
@@ -186,7 +186,10 @@ export class ConfigError extends Error {
 /** The values of HOST that only this machine can reach. */
 export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
 
-/** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
+/**
+ * Validates the environment and returns it as one frozen object. Only this module reads `process.env`. Throws
+ * {@link ConfigError}.
+ */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
   problems.push(...problemsOf(values))
@@ -441,7 +444,9 @@ function freeze(values: Variables) {
     /** `auto` means `pretty` on a terminal, else `json`. */
     logFormat: values.KITH_LOG_FORMAT,
     authSecret: values.AUTH_SECRET,
-    /** The issuer whose tokens are accepted in addition to the service's own. `roleClaim` names the claim with the role of a caller. */
+    /**
+     * The issuer whose tokens are accepted besides the service's own. `roleClaim` names the claim with a caller's role.
+     */
     outsideIssuer: values.AUTH_ISSUER
       ? Object.freeze({
           issuer: values.AUTH_ISSUER,

@@ -21,7 +21,8 @@ export type Logger = PinoLogger & {
  */
 const flushMs = 10
 
-// A pipe writes 4,096 bytes atomically, so the lines of several workers never mix. A single process may write larger chunks.
+// A pipe writes 4,096 bytes atomically, so the lines of several workers never mix. A single process may write larger
+// chunks.
 const [workerChunkBytes, singleChunkBytes] = [4_096, 65_536]
 
 /**

@@ -34,7 +34,9 @@ export type Observer = {
   requestBegan(): void
   requestEnded(end: RequestEnd): void
   overloaded(reason: Overload): void
-  /** A statement ended. `parent` is the key of the parent span: a request's signal, a batch's signal, or a transaction. */
+  /**
+   * A statement ended. `parent` is the key of the parent span: the signal of a request or of a batch, or a transaction.
+   */
   statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
   /** A cache look-up ended. */
   cache(cache: 'token' | 'definitions' | 'statement', hit: boolean): void

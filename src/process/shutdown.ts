@@ -24,9 +24,10 @@ const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 const errors = ['uncaughtException', 'unhandledRejection'] as const
 
 /**
- * Installs the orderly end of the process. The first signal runs `stop`, and then the process exits with 0. A signal within two
- * seconds of the first counts as the same stop; a later one hurries it. An uncaught error or a closed standard output also runs
- * `stop`, and the process exits with 1. Only the limit ends the process before `stop` has finished.
+ * Installs the orderly end of the process. The first signal runs `stop`, and then the process exits with 0. A signal
+ * within two seconds of the first counts as the same stop, and a later one hurries it. An uncaught error or a closed
+ * standard output also runs `stop`, and the process exits with 1. Only the limit ends the process before `stop` has
+ * finished.
  */
 export function installShutdown({ logger, skip, limitMs, stop }: Options) {
   const hurried = new AbortController()

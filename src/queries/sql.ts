@@ -14,9 +14,9 @@ export const searchKeySql = statement(
 )
 
 /**
- * $2: stack, $3: key, $4: the number of a change up to which no entity carried the key, $5: the maximum number of changes to
- * search. Returns whether a later change gave the key to an entity, and the number of the last change. `carried` is null if there
- * are more changes than the maximum.
+ * $2: stack, $3: key, $4: the number of a change up to which no entity carried the key, $5: the maximum number of
+ * changes to search. Returns whether a later change gave the key to an entity, and the number of the last change.
+ * `carried` is null if there are more changes than the maximum.
  */
 export const searchKeySinceSql = statement(
   'search_key_since',

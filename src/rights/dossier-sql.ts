@@ -89,8 +89,8 @@ const isFirstIn = `not exists (
    )`
 
 /**
- * $2: person, $3: attribute and $4: entity to begin after, $5: limit. The links from the person, or to it. `is_first` is false if an
- * earlier link of the dossier names the same entity.
+ * $2: person, $3: attribute and $4: entity to begin after, $5: limit. Returns the links from the person, or the links
+ * to it. `is_first` is false if an earlier link of the dossier leads to the same entity.
  */
 export const readLinksSql = {
   out: statement(

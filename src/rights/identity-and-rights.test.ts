@@ -54,7 +54,7 @@ let runs = 0
 
 type Canaried = { id: string; name: string; email: string; mobile_number: string; canaries: Record<string, string> }
 
-/** Creates a person with a canary in every field, under two names and two emails, with answers, and links in both directions. */
+/** Creates a person with a canary in every field, two names, two emails, answers, and links in both directions. */
 async function createCanaried(who: string): Promise<Canaried> {
   const run = `${process.pid}r${++runs}`
   const canaries: Record<string, string> = {}

@@ -106,7 +106,9 @@ type RouteDescription = {
   prefersReader?: true
   /** Whether the response is JSON lines of the shape `answer`. */
   streams?: boolean
-  /** The media type of the response, if it is neither JSON nor JSON lines. `answer` is then its shape, without the envelope. */
+  /**
+   * The media type of a response that is neither JSON nor JSON lines. `answer` is then its shape, without the envelope.
+   */
   answerType?: string
   /** The media types that Accept can select instead of JSON, with the shape of a line or of the whole response. */
   mediaTypes?: Record<string, TSchema>

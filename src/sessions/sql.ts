@@ -14,7 +14,10 @@ export const useSignInCodeSql = statement(
    returning name, scope`,
 )
 
-/** $1: organization, $2: id, $3: SHA-256 of the token, $4: name, $5: scope, $6: method, $7: client, $8: account, $9: lifetime in seconds, $10: role. */
+/**
+ * $1: organization, $2: id, $3: SHA-256 of the token, $4: name, $5: scope, $6: method, $7: client, $8: account, $9:
+ * lifetime in seconds, $10: role.
+ */
 export const insertSessionSql = statement(
   'insert_session',
   `insert into sessions (organization_id, id, token_sha256, name, scope, method, client_id, account_id, expires_at, role)

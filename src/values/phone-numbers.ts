@@ -43,7 +43,7 @@ export function fieldsOf({ callingCode, national, e164, extension }: PhoneNumber
 
 /**
  * The fields of a number in this country. The text stays as written if the service reads the same number from it and
- * the prefix, and if it is no number of the country. Undefined for a number with a prefix of its own.
+ * the prefix, or if it is no number of the country. Undefined for a number that begins with its own prefix.
  */
 export function fieldsIn(country: CountryCode, text: string): PhoneFields | undefined {
   if (isInternational.test(text)) return undefined

@@ -47,7 +47,10 @@ export const countWebhooksSql = statement(
    from webhooks w where w.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: secrets, $12: the time, $13: headers. */
+/**
+ * $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11:
+ * secrets, $12: the time, $13: headers.
+ */
 export const insertWebhookSql = statement(
   'insert_webhook',
   `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, links, secrets, headers, created_at,
@@ -177,7 +180,10 @@ export const insertDeliveriesSql = statement(
 // Without statistics of the table, PostgreSQL would join its updates with every delivery of the webhook. With an array
 // of numbers, it looks up each one. With 20,000 deliveries, a batch took 15 to 50 ms, and takes 1 ms now.
 
-/** The first waiting deliveries of the entities $3. The condition is the expression of the index, see migrations/0008_webhooks.sql. */
+/**
+ * The first waiting deliveries of the entities $3. The condition has the expression of the index, see
+ * migrations/0008_webhooks.sql.
+ */
 const firstOfEntities = `array(
        select first.sequence from unnest($3::text[]) as v(entity) cross join lateral (
          select d.sequence from webhook_deliveries d

@@ -113,7 +113,7 @@ export async function streamAggregate(call: Call<AggregateBody>, stack_id: numbe
   return { status: 200, stream }
 }
 
-/** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the definitions are not those of the snapshot. */
+/** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the snapshot has other definitions. */
 async function declareGroups(
   snapshot: Snapshot,
   parsed: ParsedAggregate,

@@ -129,7 +129,7 @@ const sumOfSkipped = sql`array(select sum(s.count)::float8 from g, unnest(g.skip
 
 /**
  * Declares a cursor of {@link PartRow}s. PostgreSQL computes the groups for the first part. The groups need not fit
- * into memory, because kith reads them as fast as it sends them.
+ * into memory, and kith reads them no faster than it sends them.
  */
 function declareParts(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
   return sql`declare groups no scroll cursor for ${printGroups(parsed, source, subject, null)}, sized as (

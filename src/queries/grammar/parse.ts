@@ -105,8 +105,8 @@ type BoundFrom = 'body' | 'query'
 type Path = readonly (string | number)[]
 
 /**
- * Parses a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, which starts with `/filter`, of the
- * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
+ * Parses a filter on the entities of a stack. Throws a Fault of 400 with a JSON Pointer that starts with `/filter`. It
+ * leads to the first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
  */
 export function parseFilter(
   filter: unknown,
@@ -309,7 +309,10 @@ function atOtherEnd(ends: Omit<Linked, 'condition'>, context: ParseContext): Par
   return { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 }
 }
 
-/** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
+/**
+ * Parses conditions on the entities that link here. `name` is the field without its prefix:
+ * `<people or a stack key>.<attribute key>`.
+ */
 function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
   const attribute = incomingAttribute(name, context.definitions, context.stack_id)
   if (typeof attribute === 'string') return throwInvalid(context, attribute)

@@ -185,7 +185,9 @@ export function warningOf({ stack_id, key, path, segment, hint = '' }: Undeclare
   return { path, message: `${where}is not declared, and no ${entity} carries it${hint}` }
 }
 
-/** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */
+/**
+ * Returns a page of the entities of one stack that are linked with an entity. The path has the address of the entity.
+ */
 export async function relatedEntities(
   kind: Pick<EntityKind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
@@ -211,7 +213,10 @@ export async function relatedEntities(
   return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
 }
 
-/** The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for those that the role closes. */
+/**
+ * The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for fields that the role
+ * closes.
+ */
 export function shownOf(
   { body: { cursor_configuration, fields, links }, caller, limits: { page } }: Call<PageBody>,
   stack_id: number,

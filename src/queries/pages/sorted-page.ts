@@ -37,7 +37,7 @@ export type SortedPage = ReadPage & { last_term: string | undefined }
 
 /** The number of index keys whose entities a round checks. */
 const keysOfRound = (round: number) => Math.min(500 * 8 ** round, 100_000)
-/** After this many rounds, some 4,500 entities, the share of matches of a condition on linked entities is known. */
+/** After this many rounds, some 4,500 entities, kith knows the share that satisfies a condition on linked entities. */
 const roundsBeforeAll = 2
 /** The number of entities that one statement reads from a stack without an index. */
 const scannedEntities = 5_000

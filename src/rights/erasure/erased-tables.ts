@@ -21,7 +21,8 @@ import {
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
 
-// Every table of the database is in one of the three lists of this file. A test compares them with the catalog of PostgreSQL.
+// Every table of the database is in one of the three lists of this file. A test compares them with PostgreSQL's
+// catalog.
 
 /**
  * The values for `$2` of the statements. A statement runs once for each of its values, so it does not run without one.

@@ -102,8 +102,8 @@ export const nextErasureIdSql = statement(
 )
 
 /**
- * $2: [{id, stack_id, entity_id, removed, certificate}], $3: the time, $4: actor, $5: request id, $6: reason, $7: records, $8: whether it
- * is complete.
+ * $2: [{id, stack_id, entity_id, removed, certificate}], $3: the time, $4: actor, $5: request id, $6: reason, $7:
+ * records, $8: whether the erasure is complete.
  */
 export const insertErasuresSql = statement(
   'insert_erasures',

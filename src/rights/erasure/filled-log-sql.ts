@@ -153,7 +153,8 @@ export const blankFilledDeliveriesSql = statement(
  * $2: a person. Removes its values from the changes of {@link filledLog}. Runs before the log of the person is emptied.
  * It joins by ctid, because a generic plan with a join by number hashed the whole log of the organization, which took
  * two seconds with two million changes. A row that retention empties at the same time stays as retention leaves it. The
- * `basis` of other changes is removed, so that a past state is computed from all changes again.
+ * `basis` of other changes is removed, so that a past state is computed from all changes again. It then shows an
+ * earlier value where a later one was removed.
  */
 export const blankFilledSql = statement(
   'blank_filled',
