@@ -55,7 +55,8 @@ export type Service = { address: string; url: string; pid: number; token: string
 // A revision refuses a token with a later scope, so each set has fewer. The last has those of the first release.
 const firstScopes = 'people:read people:write records:read records:write schema:read schema:write'
 const laterScopes = `${firstScopes} people:erase consents:read changes:read`
-const scopeSets = [`${laterScopes} access:write`, laterScopes, firstScopes]
+const lastScopes = `${laterScopes} access:write`
+const scopeSets = [`${lastScopes} exports:read`, lastScopes, laterScopes, firstScopes]
 const daySeconds = 86_400
 
 /**
@@ -101,6 +102,7 @@ export async function startService(
     const token = await createToken(scopeSets[0]!)
       .catch(() => createToken(scopeSets[1]!))
       .catch(() => createToken(scopeSets[2]!))
+      .catch(() => createToken(scopeSets[3]!))
     return { address, url, pid: child.pid!, token: token.trim(), stop }
   } catch (error) {
     await stop()

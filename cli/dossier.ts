@@ -8,7 +8,7 @@ import { newPlainCommand } from './kith-command.ts'
 import { otherHoldersText } from './other-holders.ts'
 import { printStderr } from './terminal.ts'
 
-const scope = 'people:read consents:read changes:read records:read'
+const scope = 'people:read exports:read consents:read changes:read records:read'
 
 export const dossierCommand = (environment: NodeJS.ProcessEnv) =>
   newPlainCommand(

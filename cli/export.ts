@@ -61,7 +61,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   if (options.byteOrderMark && format !== 'csv') throw new UsageError('--byte-order-mark applies only to CSV.')
   const compressed = options.gzip ?? /\.gz$/i.test(name ?? '')
   const identifier = owner === 'people' ? 'id' : 'record_id'
-  const scope = `${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
+  const scope = `exports:read ${owner === 'people' ? 'people:read' : 'records:read'}${format === 'csv' ? ' schema:read' : ''}`
   const client = await connect(environment, options, { scope })
   const shape = format === 'csv' ? csvShape(owner, await client.schema.get(), options.listSeparator) : ndjsonShape
   const form = { words: formWords(owner, format, options), columns: shape.header }

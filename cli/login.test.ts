@@ -50,7 +50,7 @@ describe('kith login', () => {
   })
 
   it('stores a client, whose tokens the commands fetch', async () => {
-    const options = { organizationKey: organization.key, scope: 'people:read', name: '' }
+    const options = { organizationKey: organization.key, scope: 'people:read exports:read', name: '' }
     const { client_id, client_secret } = await createClient(service.db, options)
     const words = ['login', '--url', service.address, '--client-id', client_id, '--profile', 'robot']
     const { code, stderr } = await kith(words, { KITH_CLIENT_SECRET: client_secret })

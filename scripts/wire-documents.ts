@@ -47,7 +47,7 @@ const errorMeanings: Record<ErrorCode, string> = {
 }
 
 const scopeMeanings: Record<Scope, string> = {
-  'people:read': 'reads people, also in pages, filters, exports and dossiers',
+  'people:read': 'reads people, also in pages and filters',
   'people:write': 'writes people and their consents, merges, imports, makes consent links',
   'people:erase': 'erases people and reads the certificates',
   'records:read': 'reads records',
@@ -56,6 +56,7 @@ const scopeMeanings: Record<Scope, string> = {
   'schema:read': 'reads definitions, segments, settings and the organization',
   'schema:write': 'changes them',
   'changes:read': 'reads the change log, histories, past states and imports, of what the other scopes show',
+  'exports:read': 'exports and makes dossiers, of what the other scopes show',
   'webhooks:read': 'reads webhooks and deliveries',
   'webhooks:write': 'changes webhooks, tests and replays',
   'access:read': 'reads clients, tokens, keys and sessions',

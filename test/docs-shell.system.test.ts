@@ -18,11 +18,14 @@ describe('the shell blocks of the documents', () => {
   let address: string
   let programs: string
   let commands: Awaited<ReturnType<typeof serveCommands>>
+  /** The organization of a newcomer, who follows one page after the other. */
+  let newcomer: Awaited<ReturnType<typeof service.organization>>
   beforeAll(async () => {
+    newcomer = await service.organization()
     programs = await makeFolder()
     commands = await serveCommands(programs)
     const curl = (await promisify(execFile)('sh', ['-c', 'command -v curl'])).stdout.trim()
-    // Pages name the organization default, and each page has one of its own here.
+    // Pages name the organization default, and have others here.
     const scripts = {
       kith: `for word; do shift; [ "$word" = default ] && word=$TEST_ORGANIZATION; set -- "$@" "$word"; done\n${commands.script}`,
       npx: 'exec "$@"',
@@ -51,7 +54,7 @@ describe('the shell blocks of the documents', () => {
     { timeout: 60_000 },
     async ({ page, steps, missing }, { skip }) => {
       skip(missing.length > 0, `needs ${missing.join(' and ')}`)
-      const { key, token } = await service.organization()
+      const { key, token } = unseeded.includes(page) ? newcomer : await service.organization()
       const access = { KITH_URL: address, KITH_TOKEN: token }
       if (!unseeded.includes(page)) {
         const seeded = await runInProcess(['seed', '--people', '100'], { ...access, HOME: programs })

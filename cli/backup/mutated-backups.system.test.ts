@@ -7,6 +7,7 @@ import { migrate } from '../../src/db/migrate.ts'
 import { contentsOf, useBackupFixture } from '../../test/support/backups.ts'
 import { query, until } from '../../test/support/embedded-service.ts'
 import { frame, frameOf, makeValidBackup, writeSealed } from '../../test/support/mutated-backups.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { type End, type Header, verifyBackup } from './container.ts'
 import { loadBackup } from './load.ts'
 
@@ -67,7 +68,7 @@ describe('a restore', { timeout: 90_000 }, () => {
           expect(stderr).toMatch(refusal)
         }
       }),
-      { numRuns: 50 },
+      someRuns(50),
     )
   })
 

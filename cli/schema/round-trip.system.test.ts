@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import type { Client } from '../../client/index.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { applySteps, groupSteps } from './apply.ts'
 import { parseSchemaFile, schemaFileText } from './file.ts'
@@ -131,7 +132,7 @@ it(
           (await client.schema.consentTypes.list().all()).map(({ id, key }) => [id, key])
         expect(await numbers(second)).toEqual(await numbers(first))
       }),
-      { numRuns: 20 },
+      someRuns(20),
     ),
   120_000,
 )
@@ -165,7 +166,7 @@ it(
         const named = new Set(declared.consent_types.map(({ key }) => key))
         expect(active(consent_types).filter(({ key }) => !named.has(key))).toEqual([])
       }),
-      { numRuns: 20 },
+      someRuns(20),
     ),
   120_000,
 )

@@ -557,7 +557,7 @@ export type Endpoints = {
       from?: string
       /** Only entries at or before this time. */
       to?: string
-      /** The default is 50. It applies to pages of JSON only. */
+      /** The default is 50, for lines all entries. */
       limit?: number
       /** The `next_cursor` of a page. */
       cursor?: string
@@ -1222,7 +1222,7 @@ export type Endpoints = {
   }
   'POST /v1/imports/{import_id}/undo': {
     params: { import_id: string }
-    body: UndoBody
+    body?: UndoBody
     data: Undone
     repeatable: 'safe'
     scope: 'people:write'
@@ -1281,7 +1281,7 @@ export type Endpoints = {
   }
   'POST /v1/jobs/{job_id}/undo': {
     params: { job_id: string }
-    body: UndoBody
+    body?: UndoBody
     data: Undone
     repeatable: 'safe'
     scope: 'people:write'
@@ -1482,7 +1482,7 @@ export type Endpoints = {
       from?: string
       /** Only entries at or before this time. */
       to?: string
-      /** The default is 50. It applies to pages of JSON only. */
+      /** The default is 50, for lines all entries. */
       limit?: number
       /** The `next_cursor` of a page. */
       cursor?: string

@@ -104,6 +104,7 @@ export const scopes = [
   'schema:read',
   'schema:write',
   'changes:read',
+  'exports:read',
   'webhooks:read',
   'webhooks:write',
   'access:read',

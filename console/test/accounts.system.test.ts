@@ -46,7 +46,7 @@ it('a person is invited, accepts, signs in with a role, and is refused within te
       await choosePassword(guest)
       await guest.getByRole('navigation').waitFor()
       expect(await guest.getByRole('navigation').getByRole('link').allTextContents()).toEqual([
-        ...['People', 'Duplicates', 'Reports', 'Export', 'Deliverability'],
+        ...['People', 'Duplicates', 'Reports', 'Deliverability'],
       ])
 
       await button(guest, 'Sign out').click()

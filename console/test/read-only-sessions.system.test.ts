@@ -74,7 +74,7 @@ it('somebody who may only read people is not shown the import', async () => {
       await page.getByRole('link', { name: 'Export' }).waitFor()
       expect(await page.getByRole('navigation').getByRole('link', { name: 'Import' }).count()).toBe(0)
     },
-    { scope: 'people:read' },
+    { scope: 'people:read exports:read' },
   )
 })
 

@@ -51,7 +51,7 @@ it('shows only the pages that the scopes of the session allow', async () => {
     async page => {
       const links = page.getByRole('navigation').getByRole('link')
       await links.first().waitFor()
-      expect(await links.allTextContents()).toEqual(['People', 'Duplicates', 'Reports', 'Export', 'Deliverability'])
+      expect(await links.allTextContents()).toEqual(['People', 'Duplicates', 'Reports', 'Deliverability'])
     },
     { scope: 'people:read' },
   )

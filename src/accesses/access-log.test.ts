@@ -66,6 +66,21 @@ describe('the access log', () => {
     expect(await readLog(shop)).toMatchObject([{ ids: [id], status: 201 }, { ids: [id] }])
   })
 
+  it('lists everyone whose address an event changes, and counts addresses of nobody', async () => {
+    const shop = await createShop(service)
+    const ids: string[] = []
+    for (const external_id of ['ada', 'bob'])
+      ids.push((await shop.ok('POST', '/v1/people', { external_id, email: 'both@example.com' })).id)
+    const event = (type: string, address: string) => ({ channel: 'email', type, address })
+    const events = [event('unsubscribe', 'both@example.com'), event('hard_bounce', 'nobody@example.com')]
+    await shop.ok('POST', '/v1/deliverability', { events })
+    const [entry] = await readLog(shop)
+    expect(entry).toMatchObject({ route: '/v1/deliverability', ids: expect.arrayContaining(ids), count: 3 })
+    await shop.ok('POST', '/v1/deliverability', { events: [event('hard_bounce', 'both@example.com')] })
+    await shop.ok('DELETE', '/v1/deliverability/email/both@example.com')
+    expect((await readLog(shop))[0]).toMatchObject({ method: 'DELETE', ids: expect.arrayContaining(ids), count: 2 })
+  })
+
   it('goes on with a cursor, and has entries by subject and time', async () => {
     const shop = await createShop(service)
     await shop.ok('POST', '/v1/people', { external_id: 'ada' })
@@ -77,8 +92,11 @@ describe('the access log', () => {
     expect(await readLog(shop, '?subject=other')).toHaveLength(3)
     expect(await readLog(shop, `?to=${first.items[2].at}`)).not.toHaveLength(0)
     expect(await readLog(shop, '?from=2100-01-01T00:00:00Z')).toEqual([])
-    const lines = (await shop.send('GET', '/v1/access-log', undefined, { Accept: 'application/x-ndjson' })).body.data
-    expect(lines).toEqual([...first.items, ...rest.items])
+    const readLines = async (query = '') =>
+      (await shop.send('GET', `/v1/access-log${query}`, undefined, { Accept: 'application/x-ndjson' })).body.data
+    expect(await readLines()).toEqual([...first.items, ...rest.items])
+    expect(await readLines('?limit=3')).toEqual(first.items)
+    expect(await readLines(`?limit=1&cursor=${first.next_cursor}`)).toEqual(rest.items)
   })
 
   it('tells who looked at a person, by its identifiers, with and without the index, and at a record', async () => {

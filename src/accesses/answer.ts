@@ -13,7 +13,7 @@ const searchMs = 2_000
 /** The approximate size of the parts in which lines are sent. */
 const partCharacters = 64 * 1024
 
-/** Responds with entries, newest first, as a page or all of them as lines. `entities` are internal identifiers. */
+/** Responds with entries, newest first, as a page or as lines. `entities` are internal identifiers. */
 export async function answerEntries(
   call: Call<AccessesQuery>,
   entities: readonly string[] | undefined,
@@ -22,10 +22,10 @@ export async function answerEntries(
   const { subject, kind, from, to, limit = defaultLimit, cursor } = body
   const filter = { entities, subject, kind, fromMs: msOf(from), toMs: msOf(to) }
   const definitions = await currentDefinitions(context, signal)
-  if (mediaType !== undefined) return { status: 200, stream: linesOf(call, filter, definitions) }
+  const before = cursor === undefined ? undefined : parseCursor(cursor)
+  if (mediaType !== undefined) return { status: 200, stream: linesOf(call, filter, before, definitions) }
   const items: AccessEntry[] = []
   const untilMs = performance.now() + searchMs
-  const before = cursor === undefined ? undefined : parseCursor(cursor)
   let last: Place | undefined
   for await (const found of readEntries(context, filter, before, signal)) {
     const isOver = 'entry' in found ? items.length === limit : performance.now() >= untilMs
@@ -44,18 +44,20 @@ const pageOf = (items: readonly AccessEntry[], next: Place | undefined): Handler
 async function* linesOf(
   { context, body, signal, within }: Call<AccessesQuery>,
   filter: AccessFilter,
+  before: Place | undefined,
   definitions: Definitions,
 ): AsyncGenerator<string> {
-  for (const name of ['limit', 'cursor'] as const)
-    if (body[name] !== undefined) refuseValues({ path: `/${name}`, message: 'applies to pages of JSON only' })
   let part = ''
   // Each batch has a separate time limit, because reading a long log takes longer than a request may.
-  const entries = readEntries(context, filter, undefined, signal)
-  for (;;) {
+  const entries = readEntries(context, filter, before, signal)
+  for (let left = body.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
     const { value: found, done } = await within(() => entries.next())
     if (done) break
     await yieldIfDue()
-    if ('entry' in found) part += `${JSON.stringify(toEntry(found, definitions))}\n`
+    if ('entry' in found) {
+      part += `${JSON.stringify(toEntry(found, definitions))}\n`
+      left -= 1
+    }
     if (part.length < partCharacters) continue
     yield part
     part = ''

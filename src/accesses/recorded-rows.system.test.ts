@@ -260,7 +260,7 @@ describe('each row that shows or writes a person or a record', () => {
     const { items } = await shop.ok('GET', '/v1/access-log?kind=access&limit=500')
     const own = items.filter((entry: AccessEntry) => entry.request_id === request_id && entry.route === row.path)
     expect(own).not.toEqual([])
-    const listsNone = /^(erase|recordDelivery|listSuppressed|exportDelivery|liftSuppression)/.test(row.operationId)
+    const listsNone = /^(erase|listSuppressed|exportDelivery)/.test(row.operationId)
     for (const { ids, count } of own as AccessEntry[]) {
       expect(count).toBeGreaterThan(0)
       expect(ids.length > 0).toBe(!listsNone)

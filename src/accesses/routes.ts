@@ -15,7 +15,7 @@ export function accessLogRoutes(): Route[] {
       summary: 'Read the access log',
       description:
         'Who read or wrote which people and records, and the security events, newest first. With `Accept: application/x-ndjson` the ' +
-        'response is all of them as lines. See docs/access-log.md.',
+        'response is lines, all of them without a `limit`. See docs/access-log.md.',
       query: accessLogQuery,
       answer: accessPage,
       mediaTypes: { [linesType]: accessEntry },

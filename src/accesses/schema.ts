@@ -69,7 +69,7 @@ const filters = optionals({
   limit: Type.Integer({
     minimum: 1,
     maximum: 500,
-    description: 'The default is 50. It applies to pages of JSON only.',
+    description: 'The default is 50, for lines all entries.',
   }),
   cursor: text('The `next_cursor` of a page.'),
 })

@@ -37,7 +37,8 @@ const rows = () =>
 
 /** The scopes that a token needs for a row. */
 function neededFor({ scope, path }: { scope: string; path: string }): string[] {
-  if (path.endsWith('/dossier')) return [scope, 'consents:read', 'changes:read', 'records:read']
+  if (path.endsWith('/dossier')) return [scope, 'people:read', 'consents:read', 'changes:read', 'records:read']
+  if (path.endsWith('/export')) return [scope, path.startsWith('/v1/people') ? 'people:read' : 'records:read']
   // An earlier row creates the stack of notes, which has the first attribute.
   if (path.endsWith('/violations')) return [scope, 'records:read']
   if (path.endsWith('/preview') && scope === 'people:erase') return [scope, 'people:read']

@@ -34,7 +34,7 @@ describe('an import of CSV', () => {
   it('reads a file of a German Excel as its options say', async () => {
     const text =
       'sep=;\r\nexternal_id;first_name;score;vip;seen;tags;consents.1.email\r\nzoe;Zoë;1234,5;ja;01.02.2024;a+b;nein\r\nleer;;NULL\r\n'
-    const query = '?decimal=,&true_words=ja&false_words=nein&null_words=NULL&date_order=dmy&list_separator=%2B'
+    const query = '?decimal=,&true_words=ja&false_words=nein&null_words=none,NULL&date_order=dmy&list_separator=%2B'
     const { counts, refused } = await importCsv(query, Buffer.from(text, 'latin1'))
     expect([refused, counts]).toEqual([[], { received: 2, created: 2, updated: 0, unchanged: 0, failed: 0 }])
     expect(await get('zoe')).toMatchObject({

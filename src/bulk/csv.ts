@@ -39,7 +39,8 @@ export async function* csvLinesOf(
   // The conversion does not close a body that it stops reading, and the unread rest would block the connection.
   const body = chunks[Symbol.asyncIterator]()
   try {
-    const words = { true_words, false_words, null_words }
+    const split = (words: string[]) => words.flatMap(each => each.split(','))
+    const words = { true_words: split(true_words), false_words: split(false_words), null_words: split(null_words) }
     const settings = settingsOf({ delimiter, dateOrder, listSeparator, decimal, empty, ...limits, ...words })
     const pieces = toUtf8(
       'The body',

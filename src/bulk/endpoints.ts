@@ -38,14 +38,15 @@ export function transferEndpoints(kind: EntityKind): Route[] {
       // The export is not a GET, because `export` is a valid external identifier.
       method: 'POST',
       path: `${path}/export`,
-      scope: kind.reads,
+      scope: 'exports:read',
       fields: 'shown',
       prefersReader: true,
       operationId: `export${plural}`,
       summary: `Export ${plural.toLowerCase()}`,
       description:
         'Returns all entities as they were at one moment, one per line, in order of their identifiers. A failed export closes ' +
-        'the connection without the end of a complete response. `after_id` continues after the last line that was received.',
+        'the connection without the end of a complete response. `after_id` continues after the last line that was received. ' +
+        `The token also needs the scope \`${kind.reads}\`.`,
       body: exportBody(kind.identifier.kind === 'uuid' ? 'uuid' : 'object-id'),
       hasDefaults: true,
       example: { body: {} },

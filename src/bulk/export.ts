@@ -15,6 +15,7 @@ import type { Call } from '../route/call.ts'
 import { closeEntity } from '../route/closed-fields.ts'
 import { accessOf, type FieldAccess } from '../route/field-rights.ts'
 import type { HandlerResult } from '../route/result.ts'
+import { requireScope } from '../route/scopes.ts'
 import { maxShownIds } from '../route/shown.ts'
 
 /** The size of a chunk. Its buffer is reused for the next chunk after it is sent. */
@@ -24,7 +25,8 @@ export type ExportBody = { after_id?: string; links?: 'id' }
 
 /** Streams all entities of a stack as lines, in order of their ids, from one snapshot. */
 export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): Promise<HandlerResult> {
-  const { context, body, signal } = call
+  const { caller, context, body, signal } = call
+  requireScope(caller, kind.reads)
   const stack_id = await kind.stackOf(call)
   const after_id = startOf({
     direction: 'asc',
@@ -34,7 +36,7 @@ export async function exportEntities(kind: EntityKind, call: Call<ExportBody>): 
   try {
     const definitions = await definitionsOf(context, snapshot, signal)
     const stream = linesFrom(call, { snapshot, close, definitions, stack_id, after_id })
-    const access = accessOf(call.caller, stack_id)
+    const access = accessOf(caller, stack_id)
     return { status: 200, stream: access ? closeLines(stream, access) : stream }
   } catch (error) {
     await close()

@@ -369,6 +369,10 @@ describe('the request of an import', () => {
     expect((await reader('POST', people, '{}', ndjsonHeaders)).status).toBe(403)
     const writer = service.sender(await service.tokenFor(organization.key, 'people:write records:write'))
     expect((await writer('POST', '/v1/people/export')).status).toBe(403)
+    for (const scope of ['people:read', 'exports:read'])
+      expect(
+        (await service.sender(await service.tokenFor(organization.key, scope))('POST', '/v1/people/export')).status,
+      ).toBe(403)
   })
 
   it('ignores an Idempotency-Key', async () => {

@@ -44,6 +44,7 @@ export const importRoutes = (): Route[] => [
       'Takes back what the import changed and nothing has written since, as ordinary changes: it deletes entities that the import ' +
       'created, and restores earlier values. For records, the token needs `records:write` too. Repeat the request while `has_more` is true.',
     body: undoBody,
+    hasDefaults: true,
     answer: undone,
     repeats: 'safe',
     handle: undoImport,

@@ -27,7 +27,7 @@ const words = (meaning: string) =>
     Type.Array(filledText(100), {
       minItems: 1,
       maxItems: 100,
-      description: `CSV: further words for ${meaning}. Repeat the parameter for each.`,
+      description: `CSV: further words for ${meaning}, separated by commas or repeated.`,
     }),
   )
 

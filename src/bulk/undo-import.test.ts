@@ -18,7 +18,7 @@ async function load(lines: object[], path = '/v1/people/import') {
   return id
 }
 const person = async (external_id: string) => (await send('GET', `/v1/people/${external_id}`)).body.data
-const undo = async (id: string, body: object = {}) => (await send('POST', `/v1/imports/${id}/undo`, body)).body.data
+const undo = async (id: string, body?: object) => (await send('POST', `/v1/imports/${id}/undo`, body)).body.data
 
 beforeEach(async () => {
   const ada = { external_id: 'ada', first_name: 'Ada', email: 'ada@example.com' }

@@ -27,8 +27,13 @@ const endOf = (person: string, condition: string) =>
 /** The events that suppress addresses of the found people, by address. */
 const suppressedEvents = `select json_object_agg(b.address, json_build_object('event', b.reason, 'at', ${exactTimeText('b.suppressed_from')},
          'until', case when b.suppressed_until < 'infinity' then ${exactTimeText('b.suppressed_until')} end,
-         'provider', b.events->b.reason->>'provider', 'reference', b.events->b.reason->>'reference'))
-       from deliverability b
+         'provider', m.mark->>'provider', 'reference', m.mark->>'reference'))
+       from deliverability b cross join lateral (
+         select case b.reason when 'soft_bounce' then (
+           select s.mark from jsonb_array_elements(b.events->'soft_bounces') as s(mark)
+           where (s.mark->>'at')::timestamptz = b.suppressed_from limit 1
+         ) else b.events->b.reason end as mark
+       ) m
        where b.organization_id = $1 and b.channel = $4 and b.address = any(array(select f.address from found f))
          and b.suppressed_until > now()`
 

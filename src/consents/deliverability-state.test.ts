@@ -12,7 +12,7 @@ const dayMs = 86_400_000
 const startMs = Date.parse('2026-01-01T00:00:00.000Z')
 const at = (days: number) => new Date(startMs + days * dayMs).toISOString()
 
-type Told = { type: DeliveryEventType | 'lifted'; at: string; provider?: string }
+type Told = { type: DeliveryEventType | 'lifted'; at: string; provider?: string; reference?: string }
 
 const fold = (told: readonly Told[]) =>
   told.reduce<AddressEvents>((events, { type, ...mark }) => withEvent(events, type, mark), {})
@@ -29,6 +29,7 @@ const told: fc.Arbitrary<Told> = fc.record(
     ),
     at: fc.integer({ min: 0, max: 120 }).map(at),
     provider: fc.constantFrom('ses', 'postmark'),
+    reference: fc.constantFrom('a', 'b'),
   },
   { requiredKeys: ['type', 'at'] },
 )
@@ -40,10 +41,19 @@ function expected(events: readonly Told[], days: number): { reason: string; unti
   const after = (type: Told['type'], moment: number) => timesOf(type).filter(time => time > moment)
   if (after('complaint', lifted).length > 0) return { reason: 'complaint', until: Number.POSITIVE_INFINITY }
   const hard = Math.max(0, ...after('hard_bounce', lifted))
-  const softs = [...new Set(after('soft_bounce', Math.max(lifted, 0, ...timesOf('delivered'))))].sort((a, b) => a - b)
+  const softs = [...new Set(after('soft_bounce', Math.max(lifted, 0, ...timesOf('delivered'))))]
+    .sort((a, b) => a - b)
+    .flatMap(time => Array.from({ length: bouncesAt(events, time) }, () => time))
   const soft = Math.max(0, ...softs.filter((time, index) => index > 1 && time - softs[index - 2]! <= 30 * dayMs))
   if (hard === 0 && soft === 0) return undefined
   return { reason: hard >= soft ? 'hard_bounce' : 'soft_bounce', until: Math.max(hard, soft) + days * dayMs }
+}
+
+/** How many soft bounces of a moment there are: those with a reference that differ in it or in the provider, at least one. */
+function bouncesAt(events: readonly Told[], time: number): number {
+  const ofMoment = events.filter(({ type, at }) => type === 'soft_bounce' && Date.parse(at) === time)
+  const referred = ofMoment.filter(({ reference }) => reference !== undefined)
+  return Math.max(1, new Set(referred.map(({ provider, reference }) => `${provider} ${reference}`)).size)
 }
 
 describe('the state of an address', () => {
@@ -87,6 +97,7 @@ describe('the state of an address', () => {
     expect(isSuppressedBy([...softAt(1, 20, 31), { type: 'delivered', at: at(10) }])).toBe(false)
     expect(isSuppressedBy([...softAt(1, 20, 31), { type: 'delivered', at: at(40) }])).toBe(false)
     expect(isSuppressedBy(softAt(1, 1, 1))).toBe(false)
+    expect(isSuppressedBy(softAt(1, 1, 1).map((event, n) => ({ ...event, reference: `m${n}` })))).toBe(true)
   })
 
   it('ends by itself after a bounce, never after a complaint', () => {

@@ -12,7 +12,9 @@ export const suppressionReasons = ['hard_bounce', 'soft_bounce', 'complaint'] as
 export type SuppressionReason = (typeof suppressionReasons)[number]
 
 /** An event of a mail provider. `at` is as `utcTime` prints it. */
-export type EventMark = { at: string; provider?: string; reference?: string }
+export type EventMark = { at: string } & Origin
+/** Where an event comes from: `reference` is its identifier at the provider. */
+type Origin = { provider?: string; reference?: string }
 
 /**
  * The events that decide about an address. Absent: there was none. `lifted_at` is the last lifting of a suppression.
@@ -59,22 +61,37 @@ function withTime(events: AddressEvents, name: 'delivered_at' | 'lifted_at', at:
   return { ...others, [name]: at, ...(left.length > 0 && { soft_bounces: left }) }
 }
 
-/** Bounces of one moment are one bounce. Only their times and providers are kept. */
-function withSoftBounce(events: AddressEvents, { reference: _, ...mark }: EventMark): AddressEvents {
+/** Bounces of one moment are one bounce, unless their references or providers differ. */
+function withSoftBounce(events: AddressEvents, mark: EventMark): AddressEvents {
   const { soft_bounces = [], delivered_at, lifted_at } = events
   if (!isLater(mark.at, delivered_at) || !isLater(mark.at, lifted_at)) return events
-  const same = soft_bounces.find(({ at }) => at === mark.at)
+  const same = soft_bounces.find(({ at, ...known }) => at === mark.at && isOneEvent(known, mark))
   if (same && compareMarks(same, mark) >= 0) return events
   const next = [...soft_bounces.filter(other => other !== same), mark].sort((one, other) => compareMarks(other, one))
   const kept = next.slice(0, maxSoftBounces)
   return kept.includes(mark) ? { ...events, soft_bounces: kept } : events
 }
 
-/** The order of events of one type: by time, then by the other members, which makes it total. */
+/** Whether events of one type and time are one. Without a reference, nothing tells them apart. */
+const isOneEvent = (one: Origin, other: Origin): boolean =>
+  one.reference === undefined || other.reference === undefined || isSameOrigin(one, other)
+
+const isSameOrigin = (one: Origin, other: Origin): boolean =>
+  one.reference === other.reference && one.provider === other.provider
+
+/** Whether an event that was sent without a time is recorded already: its provider and reference tell. */
+export function isRecorded(events: AddressEvents, type: DeliveryEventType, event: Origin): boolean {
+  const { hard_bounce, complaint, soft_bounces } = events
+  const marks =
+    { hard_bounce: [hard_bounce], complaint: [complaint], soft_bounce: soft_bounces, delivered: [] }[type] ?? []
+  return event.reference !== undefined && marks.some(mark => mark && isSameOrigin(mark, event))
+}
+
+/** The order of events of one type: by time, then by the other members, which makes it total. A reference is above none. */
 const compareMarks = (one: EventMark, other: EventMark): number =>
   compareTexts(sortableTime(one.at), sortableTime(other.at)) ||
-  compareTexts(one.provider ?? '', other.provider ?? '') ||
-  compareTexts(one.reference ?? '', other.reference ?? '')
+  compareTexts(one.reference ?? '', other.reference ?? '') ||
+  compareTexts(one.provider ?? '', other.provider ?? '')
 
 const compareTexts = (one: string, other: string): number => (one < other ? -1 : Number(one > other))
 

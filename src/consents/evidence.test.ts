@@ -194,6 +194,16 @@ describe('a time with up to nine digits of a second', () => {
     expect(decision.body.data.reasons).toMatchObject([{ collected_at: kept }])
   })
 
+  it('is refused with ten, also as the moment of a read', async () => {
+    const ten = '2020-05-01T14:30:00.1234567890Z'
+    const reply = await patch({ consents: [entry(true, { collected_at: ten })] })
+    expect([reply.status, reply.body.details?.map(({ path }: { path: string }) => path)]).toEqual([
+      400,
+      ['/consents/0/collected_at'],
+    ])
+    expect((await send('GET', `/v1/people/ada?at=${ten}`)).status).toBe(400)
+  })
+
   it('orders answers within a millisecond', async () => {
     await patch({ consents: [entry(false, { collected_at: '2020-01-01T00:00:00.0000029Z' })] })
     await patch({ consents: [entry(true, { collected_at: '2020-01-01T00:00:00.000001Z' })] })

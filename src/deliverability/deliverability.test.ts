@@ -47,6 +47,19 @@ describe('the events of an address', () => {
     ])
   })
 
+  it('are known by provider and reference without a time, so a repetition changes nothing and others of the moment count', async () => {
+    await person('ada', { email: 'ada@example.com' })
+    const soft = (reference: string) => email('ada@example.com', 'soft_bounce', { provider: 'ses', reference })
+    expect(await record(soft('m1'), soft('m1'), soft('m2'))).toEqual(['stored', 'unchanged', 'stored'])
+    expect(await record(soft('m1'), soft('m2'))).toEqual(['unchanged', 'unchanged'])
+    expect(await addressesOf('ada')).toMatchObject([{ state: 'deliverable' }])
+    expect(await record(soft('m3'))).toEqual(['stored'])
+    expect(await addressesOf('ada')).toMatchObject([{ state: 'suppressed' }])
+    const complaint = email('ada@example.com', 'complaint', { provider: 'ses', reference: 'c1' })
+    expect([await record(complaint), await record(complaint)]).toEqual([['stored'], ['unchanged']])
+    expect((await ok('GET', '/v1/people/ada/consents/history?consent_type_id=1')).items).toHaveLength(1)
+  })
+
   it('tell a change of each person with the address when it is suppressed, and when that is lifted', async () => {
     for (const name of ['ada', 'bob']) await person(name, { email: 'shared@example.com' })
     await record(email('shared@example.com', 'hard_bounce'))

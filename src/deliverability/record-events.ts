@@ -4,6 +4,7 @@ import { type ConsentBody, canBeAnswered } from '../consents/answers.ts'
 import {
   type AddressEvents,
   type EventMark,
+  isRecorded,
   isSuppressed,
   type Suppression,
   suppressionOf,
@@ -21,6 +22,7 @@ import type { WriteLimits } from '../entities/write/write.ts'
 import { newWrite } from '../entities/write-request.ts'
 import { type ChangeCall, type Changed, changeOrganization, type Locked } from '../organizations/change-organization.ts'
 import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Shown } from '../route/shown.ts'
 import { type Channel, channels, channelTable } from '../values/channels.ts'
 import { pointer, refuse } from '../values/errors.ts'
 import { formats } from '../values/formats.ts'
@@ -40,6 +42,8 @@ type AddressedEvent = {
   value: string
   type: GivenEvent['type'] | 'lifted'
   mark: EventMark
+  /** Whether the event was sent without a time. That of its mark is the time of the request. */
+  isUndated?: boolean
   consent_type_id?: number | undefined
 }
 
@@ -56,7 +60,8 @@ type Address = Pick<AddressedEvent, 'channel' | 'key' | 'value'> & {
   after: AddressEvents
 }
 
-type RecordCall = ChangeCall & { limits: WriteLimits }
+/** `shown` notes who has the addresses that change, for the access log. The request of a provider has no caller to log. */
+type RecordCall = ChangeCall & { limits: WriteLimits; shown?: Shown }
 
 /**
  * Records events of mail providers in one transaction: the state of each address, the consent answers that follow, and
@@ -141,7 +146,8 @@ async function readAddressed(
       ...(provider !== undefined && { provider }),
       ...(reference !== undefined && { reference }),
     }
-    return [{ index, channel, key, value: hashedValue(channel, key), type, mark, consent_type_id }]
+    const isUndated = event.at === undefined
+    return [{ index, channel, key, value: hashedValue(channel, key), type, mark, isUndated, consent_type_id }]
   })
 }
 
@@ -161,10 +167,11 @@ async function storeEvents(
   const addresses = await readStates(locked, events)
   const refusing: { index: number; id: string; body: ConsentBody }[] = []
   for (const event of events) {
-    const { index, type, mark, value } = event
+    const { index, type, mark, isUndated, value } = event
     const address = addresses.get(value)!
     if (type === 'lifted' && !suppressionOf(address.after, address.days)) continue
     if (type !== 'unsubscribe') {
+      if (isUndated && type !== 'lifted' && isRecorded(address.after, type, mark)) continue
       const next = withEvent(address.after, type, mark)
       if (next !== address.after) statuses[index] = 'stored'
       address.after = next
@@ -184,6 +191,8 @@ async function storeEvents(
   )
   for (const { index } of updated) statuses[index] = 'stored'
   const changed = [...addresses.values()].filter(({ before, after }) => before !== after)
+  call.shown?.addAll(peopleStackId, [...refusing.map(({ id }) => id), ...changed.flatMap(({ people }) => people)])
+  for (const { people } of changed) if (people.length === 0) call.shown?.addUnlisted(peopleStackId)
   const statements = storeAddresses(locked, changed)
   const sequence = (await logStates(locked, call, changed, at)) ?? updated.at(-1)?.sequence
   return sequence === undefined ? { statements, changes: [] } : { statements, sequence }

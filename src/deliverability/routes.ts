@@ -32,9 +32,9 @@ const path = '/v1/deliverability'
 const sourcesPath = `${path}/sources`
 const tag = 'Deliverability'
 
-const recordCallOf = ({ caller, request_id, limits, signal, written }: Call<unknown>) => ({
+const recordCallOf = ({ caller, request_id, limits, signal, written, shown }: Call<unknown>) => ({
   actor: caller.subject,
-  ...{ request_id, limits, signal, written },
+  ...{ request_id, limits, signal, written, shown },
 })
 
 /**
@@ -87,7 +87,7 @@ export function deliverabilityRoutes(): Route[] {
         'bounces within thirty days without a delivery between them, and a complaint until somebody lifts it.',
       body: deliveryEvents,
       answer: eventStatuses,
-      handle: addressesOf(async call => {
+      handle: dataOf(async call => {
         checkEvents(call.body.events)
         const statuses = await recordEvents(call.context, recordCallOf(call), call.body.events)
         return { items: statuses.map(status => ({ status })) }
@@ -137,7 +137,6 @@ export function deliverabilityRoutes(): Route[] {
         const isLifted =
           isChannel(channel) && (await liftSuppression(call.context, recordCallOf(call), channel, address))
         if (!isLifted) refuse('not_found', 'There is no such suppressed address.')
-        call.shown.addUnlisted(peopleStackId)
         return true
       }),
     }),

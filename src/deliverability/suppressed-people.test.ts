@@ -56,6 +56,14 @@ describe('a person whose address is suppressed', () => {
     expect(await found({ contactable })).toEqual(['ada', 'bob', 'eve'])
   })
 
+  it('has the last of three soft bounces as the reason', async () => {
+    await plant()
+    const soft = (reference: string) => email('bob@example.com', 'soft_bounce', { provider: 'ses', reference })
+    await record(soft('m1'), soft('m2'), soft('m3'))
+    const { reasons } = await ok('POST', '/v1/people/bob/contactable', contactable)
+    expect(reasons).toMatchObject([{ rule: 'suppressed', event: 'soft_bounce', provider: 'ses', reference: 'm3' }])
+  })
+
   it('is judged anew with another address', async () => {
     await plant()
     await ok('PATCH', '/v1/people/eve', { email: 'new@example.com' })

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { readDigest } from '../../test/hostile/test-tenant.ts'
 import { readFeed, type WireChange } from '../../test/support/changes.ts'
 import { canonicalText, dryRunOf, findDryRunMismatch, type WireDryRun } from '../../test/support/dry-runs.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { createShop, type Shop } from '../../test/support/shop.ts'
 
@@ -215,7 +216,7 @@ it('returns for random writes of every kind what the log has of the same write r
         ids.splice(0, ids.length, ...people.map(({ entity_id }) => entity_id).sort())
       }
     }),
-    { numRuns: 9, examples: [[oneOfEach]] },
+    { ...someRuns(15), examples: [[oneOfEach]] },
   )
   console.log(`accepted writes: ${[...accepted].map(([verb, count]) => `${verb} ${count}`).join(', ')}`)
   for (const verb of ['POST', 'PUT', 'PATCH', 'DELETE', 'upsert', 'batch'])

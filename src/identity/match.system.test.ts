@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { importLines, linesFrom } from '../../test/support/lines.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { type Organization, useService } from '../../test/support/service.ts'
 
 const service = useService()
@@ -56,7 +57,7 @@ it.each([448, 100])(
       expect(failuresOf(refused)).toEqual(expected)
       expect(await statesOf(whole)).toEqual(await statesOf(parts))
     })
-    await fc.assert(run, { numRuns: 3 })
+    await fc.assert(run, someRuns(3))
   },
   240_000,
 )

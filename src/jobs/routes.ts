@@ -72,6 +72,7 @@ export const jobRoutes = (): Route[] => [
       'Takes back what the job changed and nothing has written since, as ordinary changes: it restores earlier values and what was ' +
       `deleted. Answers to consents and erasures stay. Repeat the request while \`has_more\` is true. ${forRecords}`,
     body: undoBody,
+    hasDefaults: true,
     answer: undone,
     refusals: { 409: 'invalid_parameter' },
     repeats: 'safe',

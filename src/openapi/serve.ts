@@ -237,7 +237,7 @@ const policyOf = (page: string) => {
   ])
 }
 
-/** Serves the documentation at /docs, without a token, if it has been built. */
+/** Serves the documentation at /docs, without a token. If it was not built, /docs shows the page of /docs/api. */
 export function serveSite(router: Router, folder = buildFolder): void {
   const files = readBuiltFiles(folder)
   // A page does not change, so its scripts are searched once.
@@ -256,6 +256,7 @@ export function serveSite(router: Router, folder = buildFolder): void {
     const page = name === '' || name.endsWith('/') ? `${name}index.html` : `${name}.html`
     if (await files.has(page)) return sendPage(exchange, page)
     if (!name.endsWith('.html') && (await files.has(name))) return files.send(exchange, name)
+    if (page === 'index.html') return sendFile(exchange, docsPage, html)
     if (!(await files.has('404.html')))
       refuse(
         'not_found',

@@ -82,10 +82,15 @@ it('the documentation has no other files: a browser gets its page for that, a pr
   await close()
 })
 
-it('a checkout whose documentation is not built says how to build it', async () => {
+it('a checkout whose documentation is not built shows the endpoints at /docs, and says elsewhere how to build it', async () => {
   const { get, close } = await serve({})
   for (const Accept of ['text/html', '*/*']) {
-    const response = await get('/docs', { Accept })
+    for (const path of ['/docs', '/docs/']) {
+      const response = await get(path, { Accept })
+      expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8'])
+      expect(await response.text()).toContain('<div id="swagger-ui">')
+    }
+    const response = await get('/docs/first-steps', { Accept })
     expect(response.status).toBe(404)
     expect(await response.text()).toContain('Run `npm run docs`')
   }

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { eachText } from '../../test/support/profile.ts'
+import { someRuns } from '../../test/support/runs.ts'
 import { useService } from '../../test/support/service.ts'
 import { useShop } from '../../test/support/shop.ts'
 import type { Profile } from '../entities/entity-row.ts'
@@ -226,7 +227,7 @@ describe('an accepted value', () => {
           JSON.parse(JSON.stringify(Object.fromEntries(nonNull))),
         )
       }),
-      { numRuns: 60 },
+      someRuns(60),
     )
   })
 

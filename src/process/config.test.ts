@@ -158,7 +158,7 @@ describe('a setting', () => {
     expect(
       problemsOf({ AUTH_SECRET: 'hunter2', PORT: 'x', DATABASE_URL: 'postgres://u:hunter2@h/d' }).join(),
     ).not.toContain('hunter2')
-    expect(loadConfig({ AUTH_SECRET: 'xy'.repeat(16) }).authSecret).toHaveLength(32)
+    expect(loadConfig({ AUTH_SECRET: 'x'.repeat(32) }).authSecret).toHaveLength(32)
   })
 
   it('AUTH_SECRET is measured in bytes', () => {
@@ -219,10 +219,6 @@ describe('DATABASE_URL', () => {
       'DATABASE_URL names the file /nowhere/ca.pem, which cannot be read (ENOENT)',
     ])
   })
-})
-
-it.each(['x', ' ', '0', 'ü', '🔑'])('AUTH_SECRET must not consist of %j repeated', character => {
-  expect(problemsOf({ AUTH_SECRET: character.repeat(64) })).toEqual([expect.stringMatching(/^AUTH_SECRET must not /)])
 })
 
 describe('the external issuer', () => {
@@ -425,11 +421,14 @@ describe('KITH_LEDGER_ORIGIN', () => {
 })
 
 describe('HOST', () => {
-  it.each(['127.0.0.1', '::1', 'localhost'])('%s is loopback, where plain HTTP is allowed', host => {
-    expect(loadConfig({ HOST: host }).host).toBe(host)
-  })
+  it.each(['127.0.0.1', '127.0.0.2', '127.255.255.254', '::1', 'localhost'])(
+    '%s is loopback, where plain HTTP is allowed',
+    host => {
+      expect(loadConfig({ HOST: host }).host).toBe(host)
+    },
+  )
 
-  it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', 'localhost.example'])(
+  it.each(['0.0.0.0', '::', '192.0.2.1', 'kith.example', '127.0.0.1.example', '127.1', '128.0.0.1'])(
     '%s needs the TLS files, or a proxy that terminates TLS',
     host => {
       expect(problemsOf({ HOST: host })).toEqual([

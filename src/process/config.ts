@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net'
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import ipaddr from 'ipaddr.js'
 import { parse as parseServerUrl } from 'pg-connection-string'
@@ -183,8 +184,9 @@ export class ConfigError extends Error {
   }
 }
 
-/** The values of HOST that only this machine can reach. */
-export const loopbackHosts = new Set(['127.0.0.1', '::1', 'localhost'])
+/** Whether only this machine can reach a host. */
+export const isLoopbackHost = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 
 /**
  * Validates the environment and returns it as one frozen object. Only this module reads `process.env`. Throws
@@ -202,7 +204,7 @@ function* problemsOf(values: Variables): Generator<string> {
   if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
     yield 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'
   const isEncrypted = Boolean(values.TLS_CERT_FILE) || values.KITH_BEHIND_PROXY > 0
-  if (values.HOST !== undefined && !loopbackHosts.has(values.HOST) && !isEncrypted)
+  if (values.HOST !== undefined && !isLoopbackHost(values.HOST) && !isEncrypted)
     yield `HOST is ${values.HOST}: plain HTTP is served on loopback only; set TLS_CERT_FILE and TLS_KEY_FILE, or KITH_BEHIND_PROXY=1 where a proxy ends TLS`
   yield* problemsOfDatabase('DATABASE_URL', values.DATABASE_URL)
   yield* problemsOfDatabase('DATABASE_READ_URL', values.DATABASE_READ_URL)
@@ -268,9 +270,7 @@ function* problemsOfReads(name: string, url: string | undefined): Generator<stri
 }
 
 function* problemsOfSecret({ AUTH_SECRET: secret }: Variables): Generator<string> {
-  if (secret === undefined) return
-  if (Buffer.byteLength(secret) < 32) yield 'AUTH_SECRET must have 32 bytes or more'
-  else if (new Set(secret).size === 1) yield 'AUTH_SECRET must not be one repeated character'
+  if (secret !== undefined && Buffer.byteLength(secret) < 32) yield 'AUTH_SECRET must have 32 bytes or more'
 }
 
 function* problemsOfIssuer(values: Variables): Generator<string> {
@@ -304,7 +304,7 @@ function isSafeUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  return url.protocol === 'https:' || (url.protocol === 'http:' && loopbackHosts.has(host))
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackHost(host))
 }
 
 /** Links begin with this URL, and a link in a mail must not travel in plain text. */

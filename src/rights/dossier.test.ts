@@ -241,7 +241,7 @@ describe('a dossier', () => {
   it('needs the scopes of everything that it shows', async () => {
     const organization = await service.organization()
     await organization.send('POST', '/v1/people', { external_id: 'ada' })
-    const needed = ['people:read', 'consents:read', 'changes:read', 'records:read']
+    const needed = ['people:read', 'exports:read', 'consents:read', 'changes:read', 'records:read']
     const readWith = async (scope: string) =>
       (await service.sender(await service.tokenFor(organization.key, scope))('GET', '/v1/people/ada/dossier')).status
     for (const missing of needed)

@@ -33,7 +33,7 @@ export const dossierEndpoints = (): Route[] =>
       method: 'GET',
       path: `${path}/dossier`,
       params,
-      scope: 'people:read',
+      scope: 'exports:read',
       tag: 'People',
       operationId: `getDossier${suffix}`,
       summary: `Read everything that is held about a person${by}`,
@@ -42,8 +42,8 @@ export const dossierEndpoints = (): Route[] =>
         'their evidence and texts, the relationships in both directions with the linked records, the changes, and what was sent to ' +
         'webhooks. The last line has the type `end` and counts the others, so that a stream that was cut off is noticed. A deleted ' +
         'person has a dossier too, and identifiers of people who were merged lead to that of the survivor. The token also needs the ' +
-        'scopes `consents:read`, `changes:read` and `records:read`. With `Accept: text/html` the response is a page for the person, in its ' +
-        'language. See docs/rights.md.',
+        'scopes `people:read`, `consents:read`, `changes:read` and `records:read`. With `Accept: text/html` the response is a page for the ' +
+        'person, in its language. See docs/rights.md.',
       streams: true,
       query: dossierQuery,
       answer: dossierLine,
@@ -57,7 +57,7 @@ export const dossierEndpoints = (): Route[] =>
     }),
   )
 
-const otherScopes = ['consents:read', 'changes:read', 'records:read'] as const satisfies Scope[]
+const otherScopes = ['people:read', 'consents:read', 'changes:read', 'records:read'] as const satisfies Scope[]
 /** The approximate size of the parts in which the lines are sent. */
 const partCharacters = 64 * 1024
 

@@ -112,6 +112,19 @@ describe('a search of people and records', () => {
     expect(await searchedBy('people:read records:read')).toHaveLength(10)
   })
 
+  it('is refused for every owner at once if the role closes a field of each', async () => {
+    await shop.ok('POST', '/v1/roles', {
+      key: 'desk',
+      scopes: ['people:read'],
+      fields: { people: { read: ['first_name'] } },
+    })
+    const request = { scopes: ['people:read'], name: 'desk', expires_in: 60, role: 'desk' }
+    const send = service.sender((await shop.ok('POST', '/v1/tokens', request)).token)
+    const closed = '/owners/0 names a field that the role of the caller cannot read'
+    for (const owners of [['*'], ['people']])
+      expect(await refusalOf({ text: 'x', owners }, send)).toEqual([403, closed])
+  })
+
   it('needs the read scope of each owner', async () => {
     const sender = async (scope: string) => service.sender(await service.tokenFor(shop.key, scope))
     const people = await sender('people:read')

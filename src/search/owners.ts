@@ -88,16 +88,17 @@ const everyOwner = '*'
 
 /**
  * The owners that the caller may search, up to the maximum of a search: people first, then the stacks with searchable
- * attributes, then the others.
+ * attributes, then the others. People without any, so that the search is refused like a search of people.
  */
 function searchableOwners(caller: Call['caller'], definitions: Definitions): string[] {
   const keysByStack = searchedKeys(definitions)
   const stacks = caller.scopes.has('records:read') ? definitions.stacks : []
   const byWords = stacks.toSorted((one, other) => Number(keysByStack.has(other.id)) - Number(keysByStack.has(one.id)))
-  return [{ id: peopleStackId, key: peopleKey }, ...byWords]
-    .filter(({ id: stack_id }) => isSearchable(caller, { stack_id, keys: keysByStack.get(stack_id) ?? [] }))
-    .slice(0, maxOwners)
-    .map(({ key }) => key)
+  const people = { id: peopleStackId, key: peopleKey }
+  const searchable = [people, ...byWords].filter(({ id: stack_id }) =>
+    isSearchable(caller, { stack_id, keys: keysByStack.get(stack_id) ?? [] }),
+  )
+  return (searchable.length > 0 ? searchable.slice(0, maxOwners) : [people]).map(({ key }) => key)
 }
 
 /**

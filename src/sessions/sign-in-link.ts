@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import type { Database } from '../db/db.ts'
 import { defaultOrganizationKey } from '../organizations/organizations.ts'
 import type { Config } from '../process/config.ts'
-import { loopbackHosts } from '../process/config.ts'
+import { isLoopbackHost } from '../process/config.ts'
 import { scopes } from '../route/scopes.ts'
 import { isActorName } from '../values/actor-names.ts'
 import { createSignInCode } from './sessions.ts'
@@ -36,7 +36,7 @@ export async function createStartLink(
   address: string,
   { host, behindProxy, publicUrl, role }: Config,
 ): Promise<string | undefined> {
-  const isLocal = loopbackHosts.has(host) && behindProxy === 0 && publicUrl === undefined
+  const isLocal = isLoopbackHost(host) && behindProxy === 0 && publicUrl === undefined
   if (!isLocal || role === 'reader') return undefined
   return createSignInLink(db, {
     base: address,

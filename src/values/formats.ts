@@ -27,11 +27,11 @@ export function isDateOfBirth(text: string): boolean {
 }
 
 /**
- * A date and time of RFC 3339 with its offset. A second of 60 is refused, even for a real leap second: neither
+ * A date and time of RFC 3339 with its offset and at most nine digits of a second. A second of 60 is refused, even for a real leap second: neither
  * JavaScript nor PostgreSQL can store one, and a stored value must read back as it was sent.
  */
 export function isDateTime(text: string): boolean {
-  const time = /^[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+  const time = /^[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
   return isDate(text.slice(0, 10)) && time.test(text.slice(10))
 }
 

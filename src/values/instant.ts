@@ -3,13 +3,13 @@ import { createValueRefusal, Fault } from './errors.ts'
 /** A point in time: whole seconds since 1970 in UTC, and up to nine digits of the fraction without trailing zeros. */
 export type Instant = { seconds: number; fraction: string }
 
-/** Parses an RFC 3339 date and time, for which `isDateTime` is true, to the nanosecond. Further digits are cut off. */
+/** Parses an RFC 3339 date and time, for which `isDateTime` is true, to the nanosecond. */
 export function instantOf(text: string): Instant {
   const [, fraction = '', offset = ''] = /(?:\.(\d+))?(?:[Zz]|([+-]\d\d:\d\d))$/.exec(text) ?? []
   const local = Date.parse(`${text.slice(0, 10)}T${text.slice(11, 19)}Z`) / 1000
   const minutes = offset === '' ? 0 : Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6))
   const offsetMinutes = offset.startsWith('-') ? -minutes : minutes
-  return { seconds: local - offsetMinutes * 60, fraction: fraction.slice(0, 9).replace(/0+$/, '') }
+  return { seconds: local - offsetMinutes * 60, fraction: fraction.replace(/0+$/, '') }
 }
 
 /** Formats seconds since 1970 for PostgreSQL's `numeric`. The fraction is added, also to negative seconds. */

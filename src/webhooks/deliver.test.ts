@@ -188,7 +188,6 @@ describe('a change', () => {
   it('is sent only if events, stacks and keys want it', async () => {
     const { send } = organization
     await send('POST', '/v1/schema/stacks', { key: 'orders', kind: 'item' })
-    await send('POST', '/v1/schema/attributes', { key: 'city', owner: 'people', type: 'text' })
     const wanted: [object, string[]][] = [
       [{ events: ['person.updated'] }, ['city', 'email', 'consent']],
       [{ events: ['record.*'] }, ['order', 'company']],

@@ -1,5 +1,5 @@
 import { readScopes as subjectScopes } from '../changes/selection.ts'
-import { type Definitions, peopleStackId } from '../organizations/definitions.ts'
+import type { Definitions } from '../organizations/definitions.ts'
 import { type ChangeEvent, type Operation, operationFacts, operations } from '../organizations/logged-changes.ts'
 import { pointer, throwBrokenRule } from '../values/errors.ts'
 import { attributePrefix, profileFlags, profileTexts } from '../values/profile-fields.ts'
@@ -47,21 +47,21 @@ export function matchValuesOf({ events, stacks, keys }: Wanted) {
 const profileFields: readonly string[] = [...profileTexts, ...profileFlags, 'consents']
 const sharedFields = ['external_id', 'state', 'attribute_values']
 
-/** Throws 400 for a stack or a field that the organization does not have. */
+/** An attribute may be undeclared: a write may bring any key. */
+const isField = (key: string) =>
+  key.startsWith(attributePrefix)
+    ? key.length > attributePrefix.length
+    : profileFields.includes(key) || sharedFields.includes(key)
+
+/** Throws 400 for a stack that the organization does not have, or a field that no entity has. */
 export function throwIfUnknown({ stacks, keys }: Wanted, definitions: Definitions): void {
-  const wanted = definitions.stacks.filter(({ key }) => stacks === null || stacks.includes(key))
-  const stackKeys = new Set(wanted.map(({ key }) => key))
+  const stackKeys = new Set(definitions.stacks.map(({ key }) => key))
   const unknownStack = stacks?.findIndex(key => !stackKeys.has(key)) ?? -1
   if (unknownStack !== -1) throwBrokenRule(pointer('stacks', unknownStack), 'is not the key of a stack')
-  const owners = [peopleStackId, ...wanted.map(({ id }) => id)]
-  const isField = (key: string) =>
-    key.startsWith(attributePrefix)
-      ? owners.some(owner => definitions.declared.get(owner)?.has(key.slice(attributePrefix.length)))
-      : profileFields.includes(key) || sharedFields.includes(key)
   const unknownKey = keys?.findIndex(key => !isField(key)) ?? -1
   if (unknownKey !== -1)
     throwBrokenRule(
       pointer('keys', unknownKey),
-      'is not a field of people or records, nor attribute_values. with the key of an attribute',
+      'is not a field of people or records, nor attribute_values. with a key',
     )
 }

@@ -99,7 +99,7 @@ export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): R
       summary: 'Change a webhook',
       description:
         '`active: false` pauses it, and `active: true` lets it go on from its position. The token also needs the scopes that read ' +
-        'what the events tell of, and `people:write` for `links`.',
+        'what the events tell of, before the change and after it, and `people:write` for `links`.',
       body: webhookPatch,
       answer: webhook,
       handle: async call => {

@@ -209,7 +209,10 @@ async function lockWebhook({ tx, organization_id }: Locked, id: number): Promise
   return webhook ?? throwNoWebhook()
 }
 
-/** Changes a webhook. `authorize` throws if the token may not read its events. Throws a Fault of 400, 403 or 404. */
+/**
+ * Changes a webhook. `authorize` throws if the token may not read its events, before the change or after it. Throws a
+ * Fault of 400, 403 or 404.
+ */
 export async function patchWebhook(
   call: WebhookCall,
   id: number,
@@ -227,7 +230,8 @@ export async function patchWebhook(
     const headers = readHeaders(givenHeaders ?? Object.fromEntries(current.headers.map(name => [name, null])))
     requireSameOrigin(current, given.url ?? current.url, headers)
     const next = { ...current, ...given, headers: namesAfter(current.headers, headers) } as Settings
-    authorize(next)
+    // Deliveries that wait have the current events, and a new URL gets them.
+    authorize({ ...next, events: [...current.events, ...next.events] })
     checkLinks(next)
     throwIfUnknown({ ...next, stacks: given.stacks ?? null, keys: given.keys ?? null }, definitions)
     const result = () => findWebhook({ db: tx, organization_id }, id)

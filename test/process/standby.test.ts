@@ -29,7 +29,7 @@ beforeAll(async () => {
   const service = await startService({}, primary.url)
   const organization = await service.organization()
   await organization.client.people.create({ external_id: 'ada', first_name: 'Ada' })
-  const clientOptions = { organizationKey: organization.key, name: 'a program', scope: 'people:read' }
+  const clientOptions = { organizationKey: organization.key, name: 'a program', scope: 'people:read exports:read' }
   credentials = await createClient(service.db, clientOptions)
   await service.stop()
   standby = await startStandby(primary)

@@ -17,6 +17,9 @@ const slow = [
   'src/db/embedded',
   'src/auth/attacks-over-http',
   'src/filters',
+  'test/faults/stop',
+  'test/faults/match',
+  'test/faults/failover',
 ]
 
 const rankOf = ({ moduleId }: TestSpecification) => {

@@ -25,7 +25,7 @@ import { createContractCheck } from './contract.ts'
 import { createTestDatabase } from './database.ts'
 
 export const allScopes =
-  'people:read people:write people:erase records:read records:write consents:read schema:read schema:write changes:read webhooks:read webhooks:write access:read access:write operations:read'
+  'people:read people:write people:erase records:read records:write consents:read schema:read schema:write changes:read exports:read webhooks:read webhooks:write access:read access:write operations:read'
 
 export type Reply = {
   status: number

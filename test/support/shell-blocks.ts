@@ -9,7 +9,7 @@ type Step = { commands: string[]; output: string[] }
 /** test/operations runs the blocks of these pages. */
 const testedElsewhere = ['docs/operations.md', 'docs/runbook.md', 'docs/backups.md']
 
-/** These pages begin with an organization without people. */
+/** A newcomer follows these pages in this order. The first begins with an organization without people. */
 export const unseeded = ['README.md', 'docs/first-steps.md']
 
 /** The blocks of a page. `comment` is the HTML comment on the line before, which may say why a block is not run. */

@@ -8,7 +8,9 @@ import { useOwnService } from '../support/service.ts'
 const service = useOwnService()
 let sender: Sender
 let tenant: TestTenant
+let document: ReturnType<typeof openApiDocument>
 beforeAll(async () => {
+  document = openApiDocument(service)
   sender = createSender(service)
   tenant = await createTestTenant(service, sender)
   await sender.send(tenant.token, { method: 'POST', path: '/v1/people', body: '{"external_id":"ada"}' })
@@ -119,7 +121,6 @@ const nestedObjects: Record<string, (key: string) => [path: string, value: unkno
 const sortOfGroups = (key: string): [path: string, value: unknown] => [`/sort/0/${key}`, [{ measure: 0, [key]: 'x' }]]
 
 function schemaOf(schema: Schema, ...keys: string[]): Schema {
-  const document = openApiDocument(service)
   return keys.reduce(
     (at, key) => resolveSchema(key === '*' ? at.items! : at.properties![key]!, document),
     resolveSchema(schema, document),
@@ -140,7 +141,7 @@ async function expectRefused(operation: Operation, body: Values | undefined, que
 
 describe('a field that only the service sets', () => {
   it('is refused by name in every body and query, and changes no stored data', async () => {
-    const operations = operationsOf(openApiDocument(service)).filter(({ body }) => body)
+    const operations = operationsOf(document).filter(({ body }) => body)
     const digestBefore = await readDigest(service, tenant.id)
     let requestCount = 0
     for (const operation of operations) {

@@ -83,7 +83,7 @@ def test_a_response_that_is_not_of_kith_is_told(flaky: Callable[..., Any]) -> No
 
 
 def test_a_client_fetches_its_tokens_and_a_new_one_after_401(kith: Kith, url: str, pauses: list[float]) -> None:
-    made = kith.api.create_client({"name": "Shop", "scopes": ["people:read", "people:write"]})
+    made = kith.api.create_client({"name": "Shop", "scopes": ["people:read", "people:write", "exports:read"]})
     credentials = ClientCredentials(made["client_id"], made["client_secret"])
     assert made["client_secret"] not in repr(credentials)
     with Kith(url, credentials) as shop:

@@ -287,6 +287,11 @@ export const messages = defineMessages({
       'Das Änderungsprotokoll mit allen Werten lesen',
       'Leggere il registro delle modifiche, con tutti i valori',
     ],
+    'exports:read': [
+      'Export people and records, and make dossiers',
+      'Personen und Datensätze exportieren und Auskünfte erstellen',
+      'Esportare persone e record, e creare dossier',
+    ],
     'webhooks:read': [
       'Read webhooks and their deliveries',
       'Webhooks und ihre Zustellungen lesen',

@@ -10,7 +10,7 @@ const pages = [
   { to: '/schema', label: 'schema', scope: 'schema:read', key: 's' },
   { to: '/import', label: 'import', scope: 'people:write schema:read', key: 'i' },
   { to: '/jobs', label: 'jobs', scope: 'people:write', key: 'j' },
-  { to: '/export', label: 'export', scope: 'people:read', key: 'e' },
+  { to: '/export', label: 'export', scope: 'people:read exports:read', key: 'e' },
   { to: '/consents', label: 'consents', scope: 'consents:read', key: 'c' },
   { to: '/ledger', label: 'ledger', scope: 'consents:read', key: 'l' },
   { to: '/deliverability', label: 'deliverability', scope: ['people:read', 'webhooks:read'], key: 'd' },

@@ -77,9 +77,9 @@ export const serviceSentences: Sentences = {
     'ist der Name einer Adresse, die Webhooks nicht erreichen dürfen (KITH_WEBHOOK_ALLOW)',
     'è il nome di un indirizzo che i webhook non possono raggiungere (KITH_WEBHOOK_ALLOW)',
   ],
-  'is not a field of people or records, nor attribute_values. with the key of an attribute': [
-    'ist kein Feld von Personen oder Datensätzen und nicht attribute_values. mit dem Schlüssel eines Attributs',
-    'non è un campo di persone o record, né attribute_values. con la chiave di un attributo',
+  'is not a field of people or records, nor attribute_values. with a key': [
+    'ist kein Feld von Personen oder Datensätzen und nicht attribute_values. mit einem Schlüssel',
+    'non è un campo di persone o record, né attribute_values. con una chiave',
   ],
   'is not the name of a header of at most # characters': [
     'ist kein Name einer Kopfzeile von höchstens # Zeichen',

@@ -29,7 +29,7 @@ type Action = 'merge' | 'dossier' | 'links' | 'delete' | 'hold' | 'erase'
 const scopesOf: Record<Action, readonly string[]> = {
   merge: ['people:write', 'people:read'],
   links: ['people:write'],
-  dossier: ['people:read', 'consents:read', 'changes:read', 'records:read'],
+  dossier: ['people:read', 'exports:read', 'consents:read', 'changes:read', 'records:read'],
   delete: ['people:write'],
   hold: ['people:erase'],
   erase: ['people:erase'],

@@ -15,6 +15,7 @@ import styles from './transfer.module.css'
 /** The page that saves people, a segment of them, or the records of a stack as a file. */
 export function ExportPage() {
   const texts = useMessages(messages)
+  const mayExport = useScope('exports:read')
   const mayReadPeople = useScope('people:read')
   const mayReadRecords = useScope('records:read')
   const mayReadSchema = useScope('schema:read')
@@ -30,7 +31,7 @@ export function ExportPage() {
   const setup = { ...draft, owner: draft.owner || (owners[0]?.value ?? '') }
   const look = useSpreadsheetLook(setup.owner)
   const exporting = useExport(() => new ExportRun(setup, definitions.data, look))
-  if (!mayReadPeople && !mayReadRecords)
+  if (!mayExport || (!mayReadPeople && !mayReadRecords))
     return (
       <Page title={texts.exportTitle}>
         <EmptyState title={texts.nothingToExport} />

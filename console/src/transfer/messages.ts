@@ -318,8 +318,8 @@ export const messages = defineMessages({
   ],
   saveFile: ['Save the file', 'Datei speichern', 'Salva il file'],
   nothingToExport: [
-    'You may read neither people nor records.',
-    'Sie dürfen weder Personen noch Datensätze lesen.',
-    'Non puoi leggere né persone né record.',
+    'You may export neither people nor records.',
+    'Sie dürfen weder Personen noch Datensätze exportieren.',
+    'Non puoi esportare né persone né record.',
   ],
 })

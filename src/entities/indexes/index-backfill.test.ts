@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Service, useOwnService } from '../../../test/support/service.ts'
 import { contextOf } from '../../db/context.ts'
 import type { Database } from '../../db/db.ts'
@@ -117,7 +118,7 @@ describe('an attribute that becomes indexed after values were stored', () => {
         await backfillIndexes(service.db, backfillOptions)
         expect(await terms(organization)).toEqual(await expected(organization))
       }),
-      { numRuns: 8 },
+      someRuns(10),
     )
   })
 

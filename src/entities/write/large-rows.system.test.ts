@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readFeed } from '../../../test/support/changes.ts'
+import { someRuns } from '../../../test/support/runs.ts'
 import { useOwnService } from '../../../test/support/service.ts'
 import { useShop } from '../../../test/support/shop.ts'
 
@@ -62,7 +63,7 @@ describe('a person with many values', () => {
           expect(told[1]).toEqual(told[0])
         },
       ),
-      { numRuns: 40 },
+      someRuns(40),
     )
   })
 

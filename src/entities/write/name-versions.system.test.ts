@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { someRuns } from '../../../test/support/runs.ts'
 import { type Organization, useService } from '../../../test/support/service.ts'
 import { createShop } from '../../../test/support/shop.ts'
 
@@ -144,7 +145,10 @@ it('a version that was read under a name never belongs to another entity, and ve
       for (const id of await check(organization, [...people, ...companies, ...internal], readings)) made.add(id)
     }
   })
-  await fc.assert(property, { numRuns: Number(process.env.KITH_NAME_RUNS ?? 15) })
+  const numRuns = Number(process.env.KITH_NAME_RUNS ?? someRuns(25).numRuns)
+  await fc.assert(property, { numRuns })
+  // Few runs may lack an operation that needs others before it.
+  if (numRuns < 15) return
   for (const operation of Object.keys(operations))
     expect([operation, done.get(operation) ?? 0]).not.toEqual([operation, 0])
 })

@@ -2,13 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import type { Limits } from '../../process/config.ts'
 import { createRefusal, Fault } from '../../values/errors.ts'
 
-const tooLarge = new Fault(
-  createRefusal('invalid_parameter', 'The body is too large.', {
-    status: 413,
-    // The rest of the body is still in transit.
-    headers: { Connection: 'close' },
-  }),
-)
+// Without `Connection: close`: Node would close the connection at once, and a client that still sends would get a reset
+// instead of the response. See drainUnreadBody.
+const tooLarge = new Fault(createRefusal('invalid_parameter', 'The body is too large.', { status: 413 }))
 
 /**
  * Small chunks are joined at this number. A chunk of one byte takes 300 bytes of memory: with 1,024 of them, 400 bodies

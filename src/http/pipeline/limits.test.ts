@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { limitVariable } from '../../../test/support/limit-variable.ts'
 import { exchange, openSocket, parseResponse } from '../../../test/support/process.ts'
@@ -271,6 +272,17 @@ describe('an early refusal', () => {
       'invalid_parameter',
     ])
     expect(await readRefusal(head('Content-Length: 100\r\n'))).toEqual([401, 'unauthorized'])
+  })
+
+  it('reads the rest of a body that is too large, so that a client that still sends gets the response', async () => {
+    const socket = await openSocket(service.address)
+    const body = 'x'.repeat(small.bodyBytes + 1)
+    const authorization = `Authorization: Bearer ${organization.token}\r\n`
+    socket.write(`${head(`${authorization}Content-Length: ${body.length}\r\n`)}\r\n`)
+    expect(parseResponse(String((await once(socket, 'data'))[0])).status).toBe(413)
+    socket.write(`${body}GET /healthz HTTP/1.1\r\nHost: kith\r\n\r\n`)
+    expect(parseResponse(String((await once(socket, 'data'))[0])).status).toBe(200)
+    socket.destroy()
   })
 
   it('refuses a hundred thousand levels, also in keys, queries and broken JSON', async () => {

@@ -15,12 +15,10 @@ const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ f
 export function testFrom(type: OperandType, operator: string, given: unknown, clock: Clock): Test | Invalid {
   if (!isComparison(operator)) return invalid(`is not an operator${didYouMean(operator, comparisons)}`)
   if (operator === '$anniversary') return anniversary(type, given, clock)
-  if (type.equalsTexts && equalities.includes(operator) && [given].flat().some(isRelativeTime))
-    return invalid(`is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`)
   const isList = operator === '$in' || operator === '$nin'
   if (isList && Array.isArray(given) && given.length > filterLimits.listElements)
     return invalid(`must have at most ${filterLimits.listElements} elements`)
-  const absolute = absoluteOf(type, given, clock)
+  const absolute = absoluteOf(type, operator, given, clock)
   if ('fault' in absolute) return absolute
   const { operand } = absolute
   if (operator === '$exists')
@@ -48,7 +46,12 @@ export function testFrom(type: OperandType, operator: string, given: unknown, cl
 const equalities: readonly string[] = ['$eq', '$neq', '$in', '$nin']
 
 /** Resolves the relative times of an operand, which may be elements of an array. */
-function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { operand: unknown } | Invalid {
+function absoluteOf(
+  { time, equalsTexts }: OperandType,
+  operator: string,
+  given: unknown,
+  clock: Clock,
+): { operand: unknown } | Invalid {
   const elements = Array.isArray(given) ? given : [given]
   if (!elements.some(isRelativeTime)) return { operand: given }
   const times: unknown[] = []
@@ -59,6 +62,10 @@ function absoluteOf({ time }: OperandType, given: unknown, clock: Clock): { oper
       continue
     }
     if (!time) return invalid('is a relative time, but the field is no date or time: declare its key as one', ...path)
+    if (equalsTexts && equalities.includes(operator)) {
+      const message = `is a relative time, but ${operator} compares a datetime as it was written: use $gte and $lt`
+      return invalid(message, ...path)
+    }
     const resolved = timeFrom(element, time, clock)
     if (typeof resolved !== 'string') return invalid(resolved.message, ...path, ...resolved.path)
     times.push(resolved)

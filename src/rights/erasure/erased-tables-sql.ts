@@ -193,7 +193,11 @@ export const giveUpAddressesSql = statement(
   `with deleted as (
      delete from deliverability d where ${givenUp} and d.suppressed_until is null returning 1
    ), blanked as (
-     update deliverability d set address = null, events = d.events #- '{hard_bounce,reference}' #- '{complaint,reference}'
+     update deliverability d set address = null, events = jsonb_set(
+       d.events #- '{hard_bounce,reference}' #- '{complaint,reference}', '{soft_bounces}', coalesce((
+         select jsonb_agg(b.mark - 'reference' order by b.place)
+         from jsonb_array_elements(d.events->'soft_bounces') with ordinality as b(mark, place)
+       ), '[]'), false)
      where ${givenUp} and d.suppressed_until is not null returning 1
    ) select ((select count(*) from deleted) + (select count(*) from blanked))::integer as count`,
 )

@@ -677,7 +677,7 @@ class ConsoleSession(TypedDict):
     id: str
     name: str
     """The person or client that signed in: the actor in the change log."""
-    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
+    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "exports:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
     role: str | None
     """The key of its role. Null: it has none."""
     method: Literal["code", "client", "issuer", "account"]
@@ -2682,7 +2682,7 @@ class Role(TypedDict):
     """The scopes that a client, token or session with the role may have, and the fields that it may read and write."""
     key: str
     name: str
-    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
+    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "exports:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
     """A caller has the scopes that its credential and its role both have."""
     fields: dict[str, RoleFields] | None
     """By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners."""
@@ -2699,7 +2699,7 @@ class RoleBodyFields(TypedDict):
 class RoleBody(TypedDict):
     key: str
     name: NotRequired[str]
-    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
+    scopes: list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "exports:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]
     """A caller has the scopes that its credential and its role both have."""
     fields: NotRequired[dict[str, RoleBodyFields] | None]
     """By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners."""
@@ -2715,7 +2715,7 @@ class RolePatchFields(TypedDict):
 
 class RolePatch(TypedDict):
     name: NotRequired[str]
-    scopes: NotRequired[list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]]
+    scopes: NotRequired[list[Literal["people:read", "people:write", "people:erase", "records:read", "records:write", "consents:read", "schema:read", "schema:write", "changes:read", "exports:read", "webhooks:read", "webhooks:write", "access:read", "access:write", "operations:read"]]]
     """A caller has the scopes that its credential and its role both have."""
     fields: NotRequired[dict[str, RolePatchFields] | None]
     """By owner (`people`, or the key of a stack) the fields that may be read and written. Only what may be read may be written. An owner that is not named is closed. Identifiers, `state`, `version` and times are always shown. Null: all fields of all owners."""
@@ -3565,6 +3565,6 @@ ObservedLine: TypeAlias = "ObservedKey | ObservedEnd"
 
 RelationshipLabels: TypeAlias = "dict[str, dict[str, str]]"
 
-Scope: TypeAlias = "Literal['people:read', 'people:write', 'people:erase', 'records:read', 'records:write', 'consents:read', 'schema:read', 'schema:write', 'changes:read', 'webhooks:read', 'webhooks:write', 'access:read', 'access:write', 'operations:read']"
+Scope: TypeAlias = "Literal['people:read', 'people:write', 'people:erase', 'records:read', 'records:write', 'consents:read', 'schema:read', 'schema:write', 'changes:read', 'exports:read', 'webhooks:read', 'webhooks:write', 'access:read', 'access:write', 'operations:read']"
 
 WebhookEventName: TypeAlias = "str"
