@@ -64,10 +64,10 @@ import { type DeliveryOptions, webhookFollower } from './webhooks/deliver.ts'
 import { forgetDeliveries, readWebhookStates } from './webhooks/deliveries.ts'
 import { createSender } from './webhooks/send.ts'
 
-/** The maximum time from SIGTERM to the exit. A worker must end a moment before the process that waits for it. */
+/** The maximum time from SIGTERM to the exit. A worker must end shortly before the process that waits for it. */
 const shutdownMs = 11_800
 const workerShutdownMs = 200
-/** How long requests are still served after SIGTERM, so that a load balancer can first see /readyz fail. */
+/** The time for which requests are served after SIGTERM, so that a load balancer can first see /readyz fail. */
 const drainServingMs = 1_000
 const drainLimitMs = 11_300
 /** PostgreSQL's statement_timeout exceeds the request's deadline by this time. */
@@ -81,9 +81,9 @@ const viewsRenewalIntervalMs = 1_000
 const collectIntervalMs = 5_000
 
 /**
- * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more than
- * one worker, this process manages the database, and each worker runs this program again and serves requests. With `json`, standard
- * output is one JSON value with the address, and the log goes to standard error.
+ * Runs the service until a signal ends it: configuration, database, migrations, keys, listening, draining. With more
+ * than one worker, this process manages the database, and each worker runs this program again and serves requests. With
+ * `json`, standard output has one JSON value with the address, and the log goes to standard error.
  */
 export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json = false } = {}): Promise<void> {
   const config = loadConfig(environment)
@@ -99,7 +99,8 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     return stopped
   }
   const limitMs = cluster.isWorker ? shutdownMs - workerShutdownMs : shutdownMs
-  // Without a terminal, SIGHUP is a reload (`systemctl reload`). It ends no service, also if there are no TLS files to read again.
+  // Without a terminal, SIGHUP means a reload (`systemctl reload`). It must not end the service, even without TLS files
+  // to reload.
   const isReload = config.tls !== undefined || !isatty(0)
   if (!config.tls && isReload) process.on('SIGHUP', () => logger.info('SIGHUP: there are no TLS files to read again'))
   const shutdown = installShutdown({ logger, skip: isReload ? ['SIGHUP'] : [], limitMs, stop })
@@ -115,10 +116,10 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
     if (cluster.isPrimary && json) process.stdout.write(`${JSON.stringify({ address })}\n`)
   } catch (error) {
     await stop(never)
-    // A start that was stopped by a signal fails because of it. The shutdown sets the exit code.
+    // A signal made the start fail, and the shutdown sets the exit code.
     if (shutdown.hasBegun) return
     shutdown.uninstall()
-    // The channel to the starting process would keep a worker from ending.
+    // The open channel to the starting process would prevent the worker from ending.
     if (cluster.isWorker) cluster.worker?.disconnect()
     throw error
   }
@@ -127,13 +128,16 @@ export async function serve(environment: NodeJS.ProcessEnv, { workers = 1, json 
 /** A service that listens. `signInLink` signs in to the console, see {@link createStartLink}. */
 type Started = { address: string; signInLink?: string | undefined }
 
-/** Logs the address of the service, the link to the console and the first steps, whatever the log level. */
+/** Logs the address of the service, the link to the console and the first steps, at any log level. */
 function logWelcome(address: string, signInLink: string | undefined, config: Config, logger: Logger) {
   const always = logger.child({}, { level: 'info' })
   always.info({ address, console: signInLink, ...firstSteps(address, config) }, `kith is ready at ${address}`)
 }
 
-/** The functions that stop the parts of the service, in order of their start. Each stops waiting when its signal aborts. */
+/**
+ * The functions that stop the parts of the service, in order of their start. Each one stops waiting when its signal
+ * aborts.
+ */
 type StopFunctions = ((hurried: AbortSignal) => Promise<unknown>)[]
 
 /** The context of a start. `stopping` aborts when the start should be cancelled. */
@@ -142,8 +146,8 @@ type StartContext = { config: Config; logger: Logger; closing: StopFunctions; st
 const never = new AbortController().signal
 
 /**
- * Stops all parts in reverse order. A part that fails does not keep the others from being stopped, nor does a slow one once
- * `hurried` aborts. The database stops last, and its end is always awaited.
+ * Stops all parts in reverse order. Neither a part that fails nor, after `hurried` aborts, a slow part prevents the
+ * others from being stopped. The database stops last, and its end is always awaited.
  */
 async function closeAll(
   closing: StopFunctions,
@@ -179,7 +183,7 @@ async function startWithWorkers(
   })
   try {
     await prepareKeys(db, config, logger)
-    // A worker has the address of the embedded database, and so no data folder.
+    // A worker connects to the embedded database by its address, so it has no data folder.
     const keyFile = keyFilePath(config)
     const keySetting = keyFile === undefined ? {} : { KITH_MASTER_KEY_FILE: keyFile }
     workers = await startWorkers(
@@ -257,7 +261,7 @@ async function start(starting: StartContext): Promise<Started> {
   const works = isReader
     ? []
     : [...startHousekeeping(config, { db, authenticator }, logger), startFollowers(db, followers, logger)]
-  // The followers end before the sender of webhooks.
+  // The followers stop before the sender of webhooks.
   closing.push(() => Promise.all(works.map(work => work.stop())))
   closing.push(() => app.close())
   const patienceMs = Math.min(drainServingMs + config.limits.requestMs + drainGraceMs, drainLimitMs)
@@ -265,7 +269,10 @@ async function start(starting: StartContext): Promise<Started> {
   return { address, signInLink: cluster.isPrimary ? await makeSignInLink(db, address, starting) : undefined }
 }
 
-/** Makes what every database has: the master key, the organization `default` and the keys that sign. Wraps what is not wrapped yet. */
+/**
+ * Creates the master key, the organization `default` and the signing keys if they do not exist. Wraps secrets that are
+ * not wrapped yet.
+ */
 async function prepareKeys(db: Database, config: Config, logger: Logger): Promise<void> {
   await ensureMasterKey(db, config)
   if (config.role === 'reader') return
@@ -274,7 +281,7 @@ async function prepareKeys(db: Database, config: Config, logger: Logger): Promis
   await ensureLedgerKey(db)
   // The starting process has wrapped everything for its workers.
   if (keyFilePath(config) === undefined || cluster.isWorker) return
-  // A database that stores nothing at the moment, such as a standby, does not keep the service from starting.
+  // The service also starts on a database that cannot store anything at the moment, such as a standby.
   const done = await rewrapAll(db).catch(error => reportTask(logger, { task: 'wrap keys' }, error))
   if (!done) return
   const { wrapped, lost } = done
@@ -282,7 +289,10 @@ async function prepareKeys(db: Database, config: Config, logger: Logger): Promis
   if (totalOf(lost) > 0) logger.warn({ lost }, 'keys and secrets do not open with the master key: run kith doctor')
 }
 
-/** The link that the start logs. A database that stores nothing at the moment, such as a standby, does not keep the service from starting. */
+/**
+ * Makes the link that the start logs. The service also starts on a database that cannot store anything at the moment,
+ * such as a standby.
+ */
 async function makeSignInLink(db: Database, address: string, { config, logger }: StartContext) {
   try {
     return await createStartLink(db, address, config)
@@ -303,7 +313,7 @@ async function startInstruments(
   logger: Logger,
   closing: StopFunctions,
 ): Promise<RunningInstruments> {
-  // The tracing libraries are loaded only if traces are on.
+  // The tracing libraries are loaded only for traces.
   const report = (problem: string) => logger.warn(problem)
   const tracing = traces && (await import('./instruments/tracing.ts')).startTracing(traces, report)
   closing.push(async () => tracing?.stop())
@@ -312,7 +322,7 @@ async function startInstruments(
   return instruments
 }
 
-/** A reader cannot write to its standby, so it says that its reads are not logged. */
+/** Opens the access log. A reader cannot write to its standby, so it logs that its reads are not recorded. */
 function openAccessLog({ accessLog: mode, role }: Config, db: Database, observer: Observer, logger: Logger) {
   if (mode === 'off') return undefined
   if (role === 'primary') return new AccessLog({ db, mode, observer, report: problem => logger.warn(problem) })
@@ -349,7 +359,7 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
     let archiver: Archiver | undefined
     closing.push(async () => {
       await archiver?.finish()
-      // PostgreSQL ends its last segment when it stops.
+      // PostgreSQL completes its last segment when it stops.
       await embedded.stop()
       await archiver?.stop()
     })
@@ -357,7 +367,8 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
     return { url: embedded.url, embedded: { ...embedded, archiveAgeSeconds: archiver?.ageSeconds } }
   }
   const storage = config.databaseUrl ? { url: config.databaseUrl } : await openEmbedded()
-  // The starting process has migrated. A worker that is replaced during a rolling upgrade runs on the newer tables.
+  // The starting process has migrated the database. A worker that is replaced during a rolling upgrade runs on the
+  // newer tables.
   if (cluster.isWorker) return storage
   if (config.role === 'reader') {
     await requireMigrated(storage.url)
@@ -370,8 +381,8 @@ async function openStorage({ config, logger, closing, stopping }: StartContext):
 }
 
 /**
- * Waits for the server of DATABASE_URL. Meanwhile `/healthz` answers, so that a supervisor does not restart the process, and everything
- * else is 503. The starting process answers for its workers.
+ * Waits for the server of DATABASE_URL. Meanwhile `/healthz` answers, so that a supervisor does not restart the
+ * process, and all other requests get a 503. The starting process answers for its workers.
  */
 async function waitForDatabase(url: string, config: Config, logger: Logger, signal: AbortSignal): Promise<void> {
   let server: StartingServer | undefined
@@ -386,9 +397,12 @@ async function waitForDatabase(url: string, config: Config, logger: Logger, sign
   }
 }
 
-/** Warns if Citus does not distribute all tables. The start goes on: requests that need none of the others are served. */
+/**
+ * Warns if Citus does not distribute all tables. The start continues, because kith can serve requests that do not need
+ * the others.
+ */
 async function warnOfPendingTables(url: string, logger: Logger): Promise<void> {
-  // A database that does not answer fails the next step of the start, with its own error.
+  // A database that does not answer makes the next step of the start fail with a clear error.
   const pending = await findPending(url).catch(() => undefined)
   if (pending) logger.warn(`${pending}: stop the service, and run kith distribute`)
 }
@@ -419,9 +433,9 @@ function reportTask(logger: Logger, task: object, error: unknown) {
 }
 
 /**
- * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were stored,
- * complete long erasures and merges, renew views for SQL, store when tokens were used, and delete expired Idempotency-Keys, sessions, codes and tokens, and old
- * deliveries of webhooks.
+ * Starts the background tasks. They backfill the indexes of attributes that were declared after their values were
+ * stored, complete long erasures and merges, and renew views for SQL. They also store when tokens were used, and delete
+ * expired Idempotency-Keys, sessions, codes and tokens, and old webhook deliveries.
  */
 function startHousekeeping(
   { ledgerOrigin }: Config,

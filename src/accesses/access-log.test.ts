@@ -5,7 +5,7 @@ import { contextOf } from '../db/context.ts'
 import { AccessLog } from './access-log.ts'
 import { accessFollower } from './follower.ts'
 
-// The log is strict, so that it has an access as soon as the response arrives.
+// A strict log stores an access before the response arrives.
 const service = useOwnService({ KITH_ACCESS_LOG: 'strict' })
 
 const readLog = async ({ ok }: Shop, query = '') => (await ok('GET', `/v1/access-log${query}`)).items

@@ -9,16 +9,19 @@ import { insertBatchSql } from './sql.ts'
 /** A request as the access log records it. Only a security event has `event` and `target`. */
 export type AccessRequest = Omit<AccessContext, 'stack_id'> & { organization_id: number; request_id: string }
 
-/** Entries are stored this long after the first of them, so that a crash loses less than a second. */
+/** Entries are stored this long after the first one, so that a crash loses less than a second of entries. */
 const flushMs = 500
 const retryMs = 1_000
-/** The most entries that are stored at once. Twice as many may wait for the database. An id counts as a tenth. */
+/**
+ * The maximum number of entries that are stored at once. Twice as many may wait for the database. An id counts as a
+ * tenth of an entry.
+ */
 const maxPending = 25_000
 const idsPerEntry = 10
 
 type Options = {
   db: Database
-  /** `strict`: {@link AccessLog.record} waits until its entries are stored. */
+  /** With `strict`, {@link AccessLog.record} waits until its entries are stored. */
   mode: 'on' | 'strict'
   observer: Pick<Observer, 'accesses'>
   report: (problem: string) => void
@@ -97,7 +100,7 @@ export class AccessLog {
     return undefined
   }
 
-  /** Stores what is left. Entries that are recorded later are stored too. */
+  /** Stores the remaining entries. Entries that are recorded later are stored too. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -106,7 +109,7 @@ export class AccessLog {
     if (this.#unstored.length > 0) this.#drop(this.#unstored.splice(0), 'the service stops')
   }
 
-  /** A context is one object for all entries of a batch that have it. */
+  /** Returns the same object for all entries of a batch with this context. */
   #contextOf(request: AccessRequest, stack_id: number | null): AccessContext {
     const { event, target, subject, role, method, route, status, ip } = request
     const key = `${stack_id}\0${status}\0${method}\0${route}\0${subject}\0${role}\0${ip}\0${event}\0${target}`
@@ -127,7 +130,7 @@ export class AccessLog {
       if (waits && !this.#isStopped)
         this.#timer ??= setTimeout(() => this.#flush(), this.#unstored.length > 0 ? retryMs : flushMs)
     })
-    // Entries pile up while the database stores none.
+    // The number of entries grows while the database stores none.
     if (this.#size >= 2 * maxPending) this.#dropOldest()
   }
 
@@ -143,7 +146,7 @@ export class AccessLog {
         return
       }
       this.#isFailing = false
-      // A batch that was dropped meanwhile is not the first any more.
+      // If the batch was dropped in the meantime, it is no longer the first.
       if (this.#unstored[0] === batch) {
         this.#unstored.shift()
         this.#size -= batch.size

@@ -8,12 +8,12 @@ import { type AccessFilter, type FoundEntry, type Place, readEntries } from './r
 import type { AccessEntry, AccessesQuery } from './schema.ts'
 
 const defaultLimit = 50
-/** A page that a filter leaves nearly nothing of ends after this time. */
+/** A page ends after this time, because a filter may leave hardly any entry. */
 const searchMs = 2_000
-/** Lines are sent in parts of about this size. */
+/** The approximate size of the parts in which lines are sent. */
 const partCharacters = 64 * 1024
 
-/** Responds with entries, newest first: a page, or as lines. `entities` are internal identifiers. */
+/** Responds with entries, newest first, as a page or as lines. `entities` are internal identifiers. */
 export async function answerEntries(
   call: Call<AccessesQuery>,
   entities: readonly string[] | undefined,
@@ -48,7 +48,7 @@ async function* linesOf(
   definitions: Definitions,
 ): AsyncGenerator<string> {
   let part = ''
-  // Each batch is read within a time of its own: a long log takes longer than a request may.
+  // Each batch has a separate time limit, because reading a long log takes longer than a request may.
   const entries = readEntries(context, filter, before, signal)
   for (let left = body.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
     const { value: found, done } = await within(() => entries.next())

@@ -16,7 +16,7 @@ export type AccessContext = {
   /** The documented form of the path. */
   route: string
   status: number
-  /** Null if the entry lists no entity. */
+  /** Null for an entry without entities. */
   stack_id: number | null
   ip: string
 }
@@ -24,7 +24,7 @@ export type AccessContext = {
 /** An entry of the access log. `at` is Unix time in milliseconds. */
 export type Entry = { at: number; context: AccessContext; ids: readonly string[]; count: number; request_id: string }
 
-/** The entries of a batch as they are stored. An entry names its context by the place in `contexts`. */
+/** The entries of a batch in the stored form. An entry refers to its context by the index in `contexts`. */
 type Stored = {
   contexts: AccessContext[]
   entries: [at: number, context: number, request_id: string, count: number, ids: readonly string[]][]
@@ -32,17 +32,18 @@ type Stored = {
 
 export type Batch = { id: number; kind: AccessKind; hashes: Buffer; entries: Buffer }
 
-// A batch takes 60 µs. In parts of the usual size, in the thread pool, it took 430 µs of CPU.
+// Decompressing a batch at once takes 60 µs. In chunks of the default size, in the thread pool, it took 430 µs of CPU.
 const decompress = (bytes: Buffer): Buffer => zstdDecompressSync(bytes, { chunkSize: 65_536 })
 const hashBytes = 4
-/** The most entries of a batch. A look-up decompresses a batch for each entry that it finds. */
+/** The maximum number of entries of a batch. A look-up decompresses a whole batch for each entry that it finds. */
 const maxEntries = 256
 const maxIds = 4_096
 
-// The lowest level compresses an entry of 160 bytes to 36, of which 32 are random, in 1 µs. The next levels take twice the time for the same size.
+// The lowest level compresses an entry of 160 bytes to 36, of which 32 are random, in 1 µs. Higher levels take twice
+// the time for the same size.
 const compression = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** Cuts entries into parts that fit into a batch. */
+/** Splits entries into parts that each fit into a batch. */
 export function* partsOf(entries: readonly Entry[]): Generator<Entry[]> {
   let part: Entry[] = []
   let ids = 0
@@ -93,8 +94,8 @@ const toEntry = ([at, context, request_id, count, ids]: StoredEntry, contexts: A
 }
 
 /**
- * The entries that list one of some entities, each with its place in the text of the batch. Only these are parsed: to parse a whole batch takes
- * 200 µs.
+ * The entries that list one of some entities, each with its offset in the text of the batch. Only these are parsed,
+ * because parsing a whole batch takes 200 µs.
  */
 export function decodeEntriesOf(compressed: Buffer, entities: readonly string[]): { entry: Entry; index: number }[] {
   const text = decompress(compressed).toString('latin1')
@@ -113,30 +114,33 @@ export function decodeEntriesOf(compressed: Buffer, entities: readonly string[])
 
 /** The text before the first entry. No value contains it, because quotes in values are escaped. */
 const firstEntry = ',"entries":[['
-/** An entry has ASCII alone, and a context may have more. */
+/** Decodes a context. An entry is pure ASCII, but a context may have other characters. */
 const decodeUtf8 = (text: string) => Buffer.from(text, 'latin1').toString()
 
 let lastId = 0
 
-/** Ids are in the order of time, and different in all processes but by a rare chance, which {@link idsOfTime} leaves room for. */
+/**
+ * Makes a batch id. Ids are in order of time. They differ between processes except by a rare chance, which
+ * {@link idsOfTime} allows for.
+ */
 function newBatchId(ms: number): number {
   lastId = Math.max(lastId + 1, ms * idsPerMs + Math.floor(Math.random() * idsPerMs))
   return lastId
 }
 
 const idsPerMs = 4_096
-/** The entries of a batch are at most so much later than its first one. */
+/** The maximum time between the first and the last entry of a batch. */
 const batchMs = 60_000
 
-/** The ids that the batches with entries from `from` to `to` (Unix time in milliseconds) may have. */
+/** The range of ids of the batches that may have entries from `from` to `to` (Unix time in milliseconds). */
 export const idsOfTime = (from: number, to: number): { first: number; last: number } => ({
   first: Math.max(0, (from - batchMs) * idsPerMs),
   last: Math.min(Number.MAX_SAFE_INTEGER, (to + 1) * idsPerMs + batchMs),
 })
 
 /**
- * The hash of an internal identifier. Its first eight digits are the time of a person or a record, and those from the 24th the random part of
- * a person and the number of a record.
+ * The hash of an internal identifier. The first eight digits are the time of a person or a record. The digits from the
+ * 24th on are the random part of a person, and the number of a record.
  */
 export function hashOf(id: string): number {
   const time = Number.parseInt(id.slice(0, 8), 16)
@@ -144,7 +148,7 @@ export function hashOf(id: string): number {
   return (Math.imul(time, 0x9e3779b1) ^ Math.imul(rest, 0x85ebca6b)) >>> 0
 }
 
-/** The stored identifier of a person's `id` or a record's `record_id`. */
+/** The stored identifier for a person's `id` or a record's `record_id`. */
 export const storedId = (id: string): string =>
   id.length === 24 ? `${id}00000000`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5') : id
 
@@ -168,7 +172,7 @@ export function toPairs(found: readonly number[]): Buffer {
   return pairs
 }
 
-/** The batches that an index row has for some hashes. */
+/** The batches that an index row lists for some hashes. */
 export function* batchesOf(pairs: Buffer, hashes: ReadonlySet<number>): Generator<number> {
   for (let at = 0; at < pairs.length; at += pairBytes)
     if (hashes.has(pairs.readUInt32LE(at))) yield pairs.readDoubleLE(at + hashBytes)

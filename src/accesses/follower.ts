@@ -14,15 +14,17 @@ import {
 
 const intervalMs = 60_000
 const dayMs = 86_400_000
-/** The index gets another part once this many batches are not in it. A look-up compares these one by one. */
+/**
+ * The index gets another part when this many batches are not indexed. A look-up compares unindexed batches one by one.
+ */
 const minBatches = 1_000
-/** A part of the index is complete with this many batches or pairs of a hash and its batch. */
+/** A part of the index is complete with this many batches, or this many pairs of a hash and its batch. */
 const maxBatches = 4_000
 const maxPairs = 500_000
 const bucketCount = 256
-/** A process may store a batch this long after its first entry. Only older batches are indexed. */
+/** A process may store a batch up to this long after its first entry, so only older batches are indexed. */
 const settledMs = 120_000
-/** An erasure is repeated for this long, because entries that were recorded before it may be stored after it. */
+/** An erasure is repeated for this long, because entries from before it may be stored after it. */
 const repeatErasureMs = 10 * 60_000
 const maxErased = 5_000
 const batchesPerDeletion = 1_000
@@ -39,8 +41,8 @@ type Settings = Required<AccessFollowerOptions>
 type Work = { organization_id: number; last_id: number; count: number; is_old: boolean; has_erased: boolean }
 
 /**
- * Looks after the access log by the clock: indexes it, deletes what is older than its retention, and takes erased entities out of what was
- * stored after their erasure.
+ * Maintains the access log by the clock: indexes it, deletes entries older than the retention, and removes erased
+ * entities from entries that were stored after their erasure.
  */
 export function accessFollower({ retentionDays, nowMs = Date.now, pausePerWork = 4 }: AccessFollowerOptions): Follower {
   const settings = { retentionDays, nowMs, pausePerWork }
@@ -81,7 +83,10 @@ async function workThrough(task: Task, settings: Settings): Promise<Progress> {
   return restUntil(task.after, nowMs() + intervalMs)
 }
 
-/** Adds the settled batches after one to the index, in parts. The last batches wait for the next part if they are too few for one. */
+/**
+ * Adds the settled batches after an id to the index, in parts. If the last batches are too few for a part, they wait
+ * for the next one.
+ */
 async function indexBatches(task: Task, after: number, nowMs: number): Promise<void> {
   const { db, organization_id, signal } = task
   const settled = { after, until: idsOfTime(0, nowMs - settledMs).last }
@@ -94,7 +99,7 @@ async function indexBatches(task: Task, after: number, nowMs: number): Promise<v
   }
 }
 
-/** Reads the batches of the next part of the index, as hashes and batches in turns for each bucket. */
+/** Reads the batches of the next part of the index, as alternating hashes and batch ids for each bucket. */
 async function readPart({ db, organization_id }: Reading, { after, until }: { after: number; until: number }) {
   const buckets = Array.from({ length: bucketCount }, (): number[] => [])
   let [lastId, batchCount, pairCount, hasMore] = [after, 0, 0, true]

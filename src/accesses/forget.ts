@@ -3,7 +3,7 @@ import { decodeEntries, encodeEntries } from './batch.ts'
 import { batchesOfEntities } from './read-entries.ts'
 import { updateBatchSql } from './sql.ts'
 
-/** Takes entities out of the access log. The entries stay, with their counts. Returns how many batches it changed. */
+/** Removes entities from the access log. The entries stay, with their counts. Returns the number of changed batches. */
 export async function forgetAccesses(reading: Reading, entities: readonly string[]): Promise<number> {
   const { db, organization_id } = reading
   const forgotten = new Set(entities)

@@ -13,9 +13,9 @@ import {
 } from './batch.ts'
 import { findUnindexedSql, readBatchesSql, readIndexSql, readNamedBatchesSql, readSecurityBatchesSql } from './sql.ts'
 
-/** Which entries are read. Times are Unix time in milliseconds, both included. */
+/** The entries to read. Times are Unix time in milliseconds, both inclusive. */
 export type AccessFilter = {
-  /** Internal identifiers: entries that list one of them. */
+  /** Internal identifiers. Only entries that list one of them are read. */
   entities?: readonly string[] | undefined
   subject?: string | undefined
   kind?: AccessKind | undefined
@@ -24,8 +24,8 @@ export type AccessFilter = {
 }
 
 /**
- * The place of an entry: its batch, and there its number, or the offset of its text if entities were asked for. A page goes on with the
- * entries before it.
+ * The place of an entry: its batch and its index in the batch, or the offset of its text if the filter has entities.
+ * The next page has the entries before it.
  */
 export type Place = { id: number; index: number }
 
@@ -37,8 +37,8 @@ const batchesPerRead = 64
 const noPlace: Place = { id: Number.MAX_SAFE_INTEGER, index: Number.MAX_SAFE_INTEGER }
 
 /**
- * Reads the entries of the access log before a place, newest first. Yields a place without an entry after each batch, where the caller
- * may stop.
+ * Reads the entries of the access log before a place, newest first. After each batch, yields a place without an entry,
+ * where the caller may stop.
  */
 export async function* readEntries(
   reading: Reading,
@@ -104,7 +104,9 @@ export async function* batchesOfEntities(
   }
 }
 
-/** The ids of these batches, from the parts of the index and from the hashes of the batches that no part has yet. */
+/**
+ * The ids of these batches, from the parts of the index, and from the hashes of the batches that are not indexed yet.
+ */
 async function findBatches(
   { db, organization_id }: Reading,
   entities: readonly string[],

@@ -13,11 +13,11 @@ import type { AccessEntry } from './schema.ts'
 
 const service = useOwnService({ KITH_ACCESS_LOG: 'strict' })
 
-/** The rows that show and write no person and no record, by their operation. */
+/** The operations that neither show nor write a person or a record. */
 const showsNone = new Set([
-  // Numbers and groups of values.
+  // These show numbers, and groups of values.
   ...['aggregatePeople', 'aggregateRecords', 'countConsents', 'listObservedKeys', 'listRetentionRuns'],
-  // Definitions, and what they are made of.
+  // These concern definitions and their parts.
   ...['createStack', 'listStacks', 'getStack', 'patchStack', 'createAttribute', 'batchAttributes', 'listAttributes'],
   ...[
     'getAttribute',
@@ -34,16 +34,16 @@ const showsNone = new Set([
   ...['createDeliverabilitySource', 'listDeliverabilitySources', 'deleteDeliverabilitySource', 'listImports'],
   ...['listImportMappings', 'saveImportMapping', 'forgetImportMapping'],
   ...['listJobs', 'getJob', 'cancelJob'],
-  // Webhooks and their deliveries, which name changes by their numbers.
+  // These concern webhooks and their deliveries, which refer to changes by number.
   ...['createWebhook', 'listWebhooks', 'getWebhook', 'patchWebhook', 'deleteWebhook', 'rotateWebhookSecret'],
   ...['testWebhook', 'replayWebhook', 'listWebhookDeliveries'],
-  // Hashes with salts, and their proofs.
+  // These show salted hashes and their proofs.
   ...['getCheckpoint', 'getTile', 'listLedgerKeys', 'proveInclusion', 'proveConsistency'],
-  // The internal identifiers of erased people.
+  // This shows the internal identifiers of erased people.
   'listErasures',
-  // Ends what setPeopleAside showed. Its request needs an id of that response.
+  // This ends a set-aside that setPeopleAside showed, and its request needs an id from that response.
   'takeBackSetAside',
-  // Callers, and the log itself.
+  // These concern callers, and the log itself.
   ...['listAccounts', 'createAccount', 'updateAccount', 'removeAccount', 'inviteAccount'],
   ...['listClients', 'createClient', 'getClient', 'revokeClient', 'createToken', 'listTokens', 'revokeToken'],
   ...['listKeys', 'listSessions', 'revokeSession', 'listAccesses', 'listPersonAccesses', 'listPersonAccessesById'],
@@ -58,7 +58,10 @@ type Prepared = { shop: Shop; name: string; id: string; other: string; record: s
 const grant = { consent_type_id: 1, channel: 'email' }
 const email = (name: string) => `${name}@example.com`
 
-/** A request that shows or writes what was prepared for it, or several, of which the last is the one. By operation, without `ById`. `JOBS` lets jobs run. */
+/**
+ * The requests for the prepared entities, by operation without `ById`. If there are several, the last one is tested.
+ * `JOBS` runs the jobs.
+ */
 const requests: Record<string, (prepared: Prepared & { person: string; ofRecord: string }) => Request[]> = {
   createPerson: ({ name }) => [['POST', '/v1/people', { external_id: `${name}-new` }]],
   upsertPerson: ({ name }) => [['POST', '/v1/people/upsert', { external_id: name, first_name: 'Ada' }]],
@@ -176,7 +179,7 @@ const requests: Record<string, (prepared: Prepared & { person: string; ofRecord:
 
 let prepared = 0
 
-/** A person with an email, a consent answer and a duplicate, and a record that it bought. */
+/** Prepares a person with an email, a consent answer and a duplicate, and a record that the person bought. */
 async function prepare(shop: Shop): Promise<Prepared> {
   const name = `ada${++prepared}`
   const record = `order${prepared}`
@@ -195,13 +198,16 @@ async function prepare(shop: Shop): Promise<Prepared> {
   return { shop, name, id, other, record, record_id }
 }
 
-/** Lets the followers index words, and compute the segment, whose members have been there for long. */
+/**
+ * Runs the followers, which index words and compute the segment, and sets the entries of its members to a time long
+ * ago.
+ */
 async function work(shop: Shop) {
   await follow(service.db, [searchFollower()])
   await followSegments(service)
   const past = `now() - interval '10 days'`
   await service.sql(`update segments set filter_changed_at = ${past} where organization_id = $1`, [shop.id])
-  // Definitions are in memory until one of them changes.
+  // A change of one definition makes the service read all of them again.
   await shop.ok('PATCH', '/v1/segments/everybody', { name: `Everybody, ${prepared}` })
   await service.sql(`update segment_members set entered_at = ${past} where organization_id = $1`, [shop.id])
 }

@@ -33,7 +33,9 @@ export const readIndexSql = statement(
    where i.organization_id = $1 and i.bucket = any($2::smallint[])`,
 )
 
-/** $2: after this id, $3: hashes as bytes. The batches that are not indexed yet and contain the bytes of a hash. */
+/**
+ * $2: after this id, $3: hashes as bytes. Returns the batches that are not indexed yet and contain the bytes of a hash.
+ */
 export const findUnindexedSql = statement(
   'find_unindexed_batches',
   `select b.id::float8 as id from access_batches b
@@ -84,7 +86,7 @@ export const insertIndexSql = statement(
    on conflict (organization_id, bucket, last_id) do nothing`,
 )
 
-/** $2: before this id, $3: limit. Deletes batches, and returns how many. */
+/** $2: before this id, $3: limit. Deletes batches, and returns their number. */
 export const deleteBatchesSql = statement(
   'delete_access_batches',
   `with gone as (
@@ -106,7 +108,7 @@ export const updateBatchSql = statement(
   'update access_batches b set hashes = $3, entries = $4 where b.organization_id = $1 and b.id = $2',
 )
 
-/** $2: since this time, $3: limit. The entities that were erased last. */
+/** $2: since this time, $3: limit. Returns the last erased entities. */
 export const readErasedSql = statement(
   'read_erased_since',
   `select e.entity_id as id from (

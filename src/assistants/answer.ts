@@ -1,20 +1,23 @@
 import { ApiRefusal } from './api.ts'
 
-/** The most bytes of an answer of a tool, with its notes. */
+/** The maximum size of a tool's answer in bytes, with its notes. */
 export const maxAnswerBytes = 20_000
-/** The bytes that are left for the notes and the marks around the data. */
+/** The bytes reserved for the notes and for the marks around the data. */
 const noteBytes = 1_800
 const maxDataBytes = maxAnswerBytes - noteBytes
 
-/** An answer of a tool as its client gets it. */
+/** A tool's answer in the form that its client gets. */
 export type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true }
 
-/** The data that a tool found. `list` is the member that may be cut, and `rest` what holds only for the whole list. */
+/**
+ * The data that a tool found. `list` is the member that may be cut, and `rest` are the members that are valid only for
+ * the whole list.
+ */
 export type Found = { data: Record<string, unknown>; list?: string; rest?: readonly string[]; note?: string }
 
 const marks = ['<kith-data>', '</kith-data>'] as const
 
-/** Characters that could end the marked data, that a reader does not see, or that change the order of others. */
+/** Characters that could end the marked data, that are invisible, or that change the order of others. */
 const hidden = /[<\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 const escapeCharacter = (character: string): string =>
@@ -23,12 +26,12 @@ const escapeCharacter = (character: string): string =>
     (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`,
   ).join('')
 
-/** JSON without `<` and without hidden characters. Both occur only in strings, where an escape means the same. */
+/** JSON without `<` and without hidden characters. They occur only in strings, where an escape means the same. */
 const print = (value: unknown): string => JSON.stringify(value).replace(hidden, escapeCharacter)
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(print(value))
 
-/** Whether data can be shown whole. */
+/** Whether data fits into an answer as a whole. */
 export const fits = (data: unknown): boolean => bytesOf(data) <= maxDataBytes
 
 /** The text of stored data, between marks that no stored text can close. */
@@ -38,7 +41,7 @@ const resultOf = (note: string, value: unknown): ToolResult => ({
   content: [{ type: 'text', text: `${note}${note && '\n'}${mark(value)}` }],
 })
 
-/** The answer of a tool. A list that is too long ends early, and the note says how to get the others. */
+/** Builds a tool's answer. A list that is too long is cut, and the note explains how to get the rest. */
 export function answer({ data, list, rest = [], note = '' }: Found): ToolResult {
   if (fits(data)) return resultOf(note, data)
   const items = (list === undefined ? [] : data[list]) as unknown[]
@@ -58,10 +61,13 @@ function itemsWithin(items: unknown[], bytes: number): unknown[] {
   return items
 }
 
-/** The most members that the refusal of a large entity lists. */
+/** The maximum number of members that the refusal of a large entity lists. */
 const maxListed = 40
 
-/** The answer in place of one entity that is too large: its members by size, so that the next request can choose. */
+/**
+ * Replaces a single entity that is too large by the list of its members by size, so that the next request can select
+ * fields.
+ */
 function refuseSize(entity: unknown): ToolResult {
   const { attribute_values: values, ...members } = entity as Record<string, unknown>
   const named = [
@@ -86,7 +92,7 @@ const advices: Record<number, string> = {
   504: 'The request took too long. Ask for less. The conditions that details names need an index.',
 }
 
-/** The answer of a tool whose request was refused: why, where, and what to do. Throws any other error. */
+/** Builds the answer for a refused request: the reason, the place, and what to do. Throws any other error. */
 export function refusal(error: unknown): ToolResult {
   if (!(error instanceof ApiRefusal)) throw error
   const { status, error: code, message, details } = error.refused

@@ -12,7 +12,7 @@ export type ApiRequest = {
   dryRun?: boolean
 }
 
-/** Sends a request to the API as the caller of the tools. Returns `data` of the response, or throws an {@link ApiRefusal}. */
+/** Sends a request to the API as the tools' caller. Returns `data` of the response, or throws an {@link ApiRefusal}. */
 export type Api = (request: ApiRequest) => Promise<unknown>
 
 type Refused = { status: number; error: string; message: string; details: Detail[] }

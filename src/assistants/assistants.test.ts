@@ -121,7 +121,7 @@ describe('the tools', () => {
   it('aggregate with all digits', async () => {
     const attribute_values = { buyer: 'bob', total: 0.1 }
     const body = JSON.stringify({ attribute_values }).replace('0.1', '12345678901234567.25')
-    // A write refuses such a number, so it comes as a sum.
+    // A write refuses such a number, but a sum can reach it.
     expect((await shop.send('POST', '/v1/stacks/orders', body)).status).toBe(400)
     for (const value of [9_007_199_254_740_991, 0.5])
       await shop.ok('POST', '/v1/stacks/orders', { attribute_values: { ...attribute_values, total: value } })
@@ -338,7 +338,7 @@ describe('what an assistant may see', () => {
     for (const [tool, each] of Object.entries(given))
       for (const one of each) {
         const { text } = await desk.call(tool, one as Record<string, unknown>)
-        // The request itself may be quoted in an error.
+        // An error may quote the path of the request.
         expect([tool, one, text.replaceAll(/"path":"[^"]*"/g, '')]).toEqual([
           tool,
           one,

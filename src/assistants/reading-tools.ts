@@ -21,7 +21,9 @@ const filter = object('A filter in the grammar of describe_schema: {"attribute_v
 
 const defaultSize = 20
 
-/** Without fields, an item has its name for people, so the answer is short and shows nothing that nobody asked for. */
+/**
+ * Without `fields`, an item has only its name for people, so that the answer is short and shows no unrequested values.
+ */
 const pageOf = ({
   owner: _,
   fields = ['external_id'],
@@ -39,7 +41,7 @@ const found = (data: unknown, list: string, ...rest: string[]): Found => ({ data
 
 type Page = { items: (Record<string, unknown> | null)[] }
 
-/** A page of entities. An entity without shown relationships needs no names of their targets. */
+/** A page of entities. If its items show no relationships, it leaves out the names of their targets. */
 const pageFound = (page: unknown): Found => {
   const items = (page as Page).items.map(item => {
     const { relationship_labels: labels, ...rest } = item ?? {}
@@ -50,7 +52,7 @@ const pageFound = (page: unknown): Found => {
 
 type Hit = { owner: string; entity: Record<string, unknown> }
 
-/** An entity that a search found: how to name it and how to ask for it. */
+/** An entity that a search found: its name, and the identifier to request it by. */
 const hitOf = ({ owner, entity: { external_id, label, id, record_id } }: Hit) => ({
   owner,
   external_id,
@@ -61,7 +63,7 @@ const hitOf = ({ owner, entity: { external_id, label, id, record_id } }: Hit) =>
 type Groups = { groups: { measures: unknown[] }[] }
 type Decisions = { items: { reasons: object[] }[] }
 
-/** A reason has a member for each kind of evidence, and most are null. */
+/** Removes nulls. A reason has a member for each kind of evidence, and most are null. */
 const withoutNulls = (reason: object) =>
   Object.fromEntries(Object.entries(reason).filter(([, value]) => value !== null))
 
@@ -248,7 +250,10 @@ const grammar = [
   'Who may be written to, exactly: {"contactable": {"consent_type_id": 1, "channel": "email"}}.',
 ].join('\n')
 
-/** The definitions of an organization, shorter than the API returns them. With many attributes, an owner shows their number unless it is named. */
+/**
+ * The definitions of an organization, in a shorter form than the API's. If there are many attributes, only their number
+ * is shown, except for the requested owner.
+ */
 async function describeSchema(api: Api, owner: string | undefined): Promise<Found> {
   const schema = (await api({ method: 'GET', path: '/v1/schema' })) as Schema
   const { items: segments } = (await api({ method: 'GET', path: '/v1/segments' })) as {
@@ -287,10 +292,10 @@ const unknownOwner = new ApiRefusal({
 })
 
 const maxEnumValues = 20
-/** The most segments that are named beside attributes that are only counted. */
+/** The maximum number of segments that are named if the attributes are only counted. */
 const maxKeys = 100
 
-/** An attribute without what is usual. */
+/** An attribute without members that have their usual value. */
 const shortOf = ({ key, type, target_stack: target, description, ...more }: Attribute) => ({
   ...{ key, type },
   ...(description && { description: description.slice(0, 200) }),
@@ -307,7 +312,7 @@ type Purpose = { id: number; name: string; channels: string[] }
 
 const ofPeople = (meaning: string, filter: object): Example => ({ owner: 'people', meaning, filter })
 
-/** Three filters that this organization accepts. */
+/** Returns three filters that are valid for this organization. */
 function examplesFor(attributes: Attribute[], [purpose]: Purpose[]): Example[] {
   const link = attributes.find(({ owner, type }) => owner !== 'people' && type === 'person')
   const plain = attributes.find(({ owner }) => owner === 'people') ?? attributes[0]

@@ -105,7 +105,7 @@ describe('a service with few connections', () => {
       isError: true,
       data: { message: expect.stringContaining('8 MiB') },
     })
-    // A connection that nobody reads would stay for 10 seconds.
+    // A connection that no client reads would otherwise stay for 10 seconds.
     const isEnded = (line: string) => line.includes('"route":"/v1/people/get","aborted":true')
     await expect.poll(() => small.logs.some(isEnded), { timeout: 5_000 }).toBe(true)
   })

@@ -15,14 +15,15 @@ import { createConfirmations } from './confirmations.ts'
 import type { loadAssistant } from './server.ts'
 
 const path = '/mcp'
-/** A filter has at most 32 KiB. */
+/** The maximum size of a body. A filter has at most 32 KiB. */
 const maxBodyBytes = 65_536
 
 type Assistant = Awaited<ReturnType<typeof loadAssistant>>
 
 /**
- * Serves the tools to assistants at POST /mcp (MCP, Streamable HTTP), without sessions, so any process may answer any request. `connect` opens a
- * connection to the service for the address of a client. The SDK is loaded with the first request that has a valid token.
+ * Serves the tools to assistants at POST /mcp (MCP, Streamable HTTP). There are no sessions, so any process may answer
+ * any request. `connect` opens a connection to the service for the address of a client. The first request with a valid
+ * token loads the SDK.
  */
 export function serveAssistants(router: Router, services: Services, connect: (address: string) => Duplex): void {
   const { config, authenticator, rateLimiter } = services
@@ -30,7 +31,10 @@ export function serveAssistants(router: Router, services: Services, connect: (ad
   const origins = new Set([...config.corsOrigins, ...(config.publicUrl ? [new URL(config.publicUrl).origin] : [])])
   let loading: Promise<Assistant> | undefined
 
-  /** A page of another site could reach the service by a name that it points to this machine. */
+  /**
+   * Refuses a foreign origin. Otherwise a page of another site could reach the service by a name that resolves to this
+   * machine.
+   */
   const requireOrigin = ({ request: { headers } }: Exchange) => {
     if (headers.origin === undefined || origins.has(headers.origin)) return
     refuse('forbidden', 'A page of this origin may not call /mcp. KITH_CORS_ORIGINS lists those that may.')
@@ -61,7 +65,7 @@ export function serveAssistants(router: Router, services: Services, connect: (ad
     },
     handle: async (exchange, body) => {
       const { scopes } = await authenticate(exchange)
-      // Each request of a tool has a deadline of its own. A disconnected client ends them.
+      // Each request of a tool has its own deadline. If the client disconnects, these requests end.
       exchange.deadline.end()
       exchange.isRead = true
       loading ??= import('./server.ts').then(({ loadAssistant }) => loadAssistant())
@@ -69,7 +73,7 @@ export function serveAssistants(router: Router, services: Services, connect: (ad
       const mayWrite = asksToWrite(exchange) && (scopes.has('people:write') || scopes.has('records:write'))
       const confirmations = createConfirmations(keyOf(exchange))
       const handler = sdk.createMcpHandler(() => createServer({ api: apiFor(exchange), mayWrite, confirmations }), {
-        // An assistant learns of new definitions by describe_schema, so there is nothing to listen to.
+        // An assistant reads new definitions with describe_schema, so it needs no subscriptions.
         maxSubscriptions: 0,
       })
       const response = await handler.fetch(toRequest(exchange, body), messageIn(body, jsonDepth))
@@ -79,12 +83,12 @@ export function serveAssistants(router: Router, services: Services, connect: (ad
   })
 }
 
-/** The levels of a message around the values of a write. */
+/** The levels of nesting of a message around the values of a write. */
 const envelopeDepth = 3
 
 /**
- * The message of a body, parsed as the body of any request: JSON.parse would round numbers, and one message may not have several. Throws a Fault.
- * The SDK answers what is no JSON.
+ * Parses the message of a body like any other body, because JSON.parse would round numbers, and a request may have only
+ * one message. Throws a Fault. The SDK answers a body that is not JSON.
  */
 function messageIn(body: Buffer | undefined, jsonDepth: number): { parsedBody?: unknown } {
   try {
@@ -97,7 +101,7 @@ function messageIn(body: Buffer | undefined, jsonDepth: number): { parsedBody?: 
 
 const asksToWrite = ({ url }: Exchange) => new URLSearchParams(url.split('?')[1]).get('write') === 'true'
 
-/** The token is a secret of the caller, which every process gets with the request, and no model sees. */
+/** Derives the key from the token, a secret of the caller that every process gets with the request and no model sees. */
 const keyOf = ({ request }: Exchange) =>
   createHash('sha256').update(`kith mcp ${request.headers.authorization}`).digest()
 
@@ -109,22 +113,22 @@ function toRequest({ request }: Exchange, body: Buffer | undefined): Request {
   return new Request(`http://localhost${path}`, { method: 'POST', headers, body: body ?? null })
 }
 
-// An import of node:http reads its properties, and that of WebSocket loads undici.
+// A regular import of node:http reads all its properties, and reading WebSocket loads undici.
 const { request: sendRequest } = process.getBuiltinModule('node:http')
 
-/** The longest response that a tool reads. */
+/** The maximum size of a response that a tool reads. */
 const maxResponseBytes = 8 * 1_048_576
 
 type Origin = {
   /** Opens a connection to the service within the process. */
   connect: () => Duplex
-  /** The headers that all requests have: those of the caller. */
+  /** The headers of all requests, which are those of the caller. */
   headers: Record<string, string>
-  /** Aborts the requests under way when the caller has gone. */
+  /** Aborts the requests under way when the caller disconnects. */
   signal: Signal
 }
 
-/** The API for the tools of a request to the service: each of their requests passes the whole pipeline, as one from outside does. */
+/** The API for the tools of a request. Each of their requests passes the whole pipeline, like one from outside. */
 const innerApi =
   (origin: Origin): Api =>
   async request => {
@@ -176,7 +180,7 @@ const tooLarge = new ApiRefusal({
   details: [],
 })
 
-/** The target of a request. A parameter of the path cannot leave its segment. */
+/** The target of a request. A path parameter cannot leave its segment. */
 function targetOf({ path, params = {}, query = {}, dryRun }: ApiRequest): string {
   const values = new URLSearchParams(dryRun ? { dry_run: 'true' } : {})
   for (const [name, value] of Object.entries(query))

@@ -7,7 +7,7 @@ import type { Confirmations } from './confirmations.ts'
 // biome-ignore lint/suspicious/noExplicitAny: each tool names the arguments that its schema has
 export type Arguments = Record<string, any>
 
-/** A tool of an assistant: it sends requests to the API, and knows nothing else of the data. */
+/** A tool of an assistant. It sends requests to the API and has no other access to the data. */
 export type Tool = {
   name: string
   description: string
@@ -19,11 +19,11 @@ export type Tool = {
 export const text = (description: string) => Type.String({ description })
 export const object = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description })
 
-/** The schemas of the arguments that several tools have. */
+/** The schemas of arguments that several tools share. */
 export const owner = text('`people`, or the key of a stack.')
 export const externalId = text('The external_id of the entity.')
 
-/** The endpoint of the people, or of the records of a stack, at a path below theirs. */
+/** The endpoint of people, or of the records of a stack. `below` is the rest of its path. */
 export const at = (key: string, below = ''): Pick<ApiRequest, 'path' | 'params'> =>
   key === 'people'
     ? { path: `/v1/people${below}`, params: {} }

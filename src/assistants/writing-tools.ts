@@ -53,7 +53,7 @@ export const writingTools: Tool[] = [
   },
 ]
 
-/** The version of an entity. Undefined if there is none: the dry run is refused then. */
+/** Reads the version of an entity. Undefined if it does not exist, and then the dry run is refused. */
 async function readVersion(api: Api, { owner, external_id }: Arguments): Promise<number | undefined> {
   const body = { external_ids: [external_id], fields: ['version'] }
   const { items } = (await api({ method: 'POST', ...at(owner, '/get'), body })) as {
@@ -65,8 +65,9 @@ async function readVersion(api: Api, { owner, external_id }: Arguments): Promise
 type Change = { tool: string; write: ApiRequest; version: number | undefined; confirm: string | undefined }
 
 /**
- * Tries a write, or stores it with the confirmation of the same write. The version in the confirmation refuses it if the entity has
- * changed since, and its key stores it once, however often it is called.
+ * Runs a write as a dry run or, with a confirmation of the same write, stores it. The version in the confirmation makes
+ * the write fail if the entity has changed since the dry run. The key in it stores the write once, however often the
+ * tool is called.
  */
 async function change(
   api: Api,
@@ -89,7 +90,7 @@ async function change(
   if (!confirmed) throw unconfirmed
   const stored = await api({
     ...write,
-    // A model may repeat the call with its members in another order, and the key is for the same bytes.
+    // A model may repeat the call with its members in another order, but the key is bound to the bytes of the body.
     body: JSON.parse(canonicalJson(body)),
     idempotencyKey: confirmed.key,
     ...(confirmed.version > 0 && { ifMatch: confirmed.version }),

@@ -37,7 +37,7 @@ it('reads numbers without a prefix in writes, matches, imports, look-ups and sea
   const line = linesFrom([{ match, mobile_number: '333/1234567', last_name: 'Lovelace' }])
   expect((await importLines(shop, '/v1/people/import', line)).counts).toMatchObject({ updated: 1, created: 0 })
   const search = () => shop.send('POST', '/v1/people/search', { text: '(333) 123-4567' })
-  // The first search begins the index.
+  // The first search starts the index.
   await search()
   await follow(service.db, [searchFollower()])
   expect((await search()).body.data.items).toMatchObject([{ external_id: 'ada' }])
@@ -106,7 +106,7 @@ it('gives the phones of stored people their keys in the background, and tells th
     (await shop.ok('POST', '/v1/people/search', { text })).items.map(
       ({ external_id }: { external_id: string }) => external_id,
     )
-  // The first search begins the index.
+  // The first search starts the index.
   await shop.send('POST', '/v1/people/search', { text: '39333' })
   await follow(service.db, [searchFollower()])
   await setCountry('IT')

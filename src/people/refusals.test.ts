@@ -10,7 +10,7 @@ beforeEach(async () => {
   await send('POST', '/v1/people', { external_id: 'bob' })
 })
 
-/** The whole stored state of the organization: rows, links, answers and the number of the last change. */
+/** The complete stored state of the organization: rows, links, answers and the number of the last change. */
 async function storedState() {
   const values = [organization.id]
   return {

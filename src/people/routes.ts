@@ -34,7 +34,8 @@ export function peopleRoutes(config: Config, schemas: EntitySchemas): Route[] {
     writes: 'people:write',
     body: personBody(limits),
     answer: person,
-    // The contract's PATCH documents only 200, 400 and 500. A missing person is a 500 there, a taken external identifier a 400.
+    // The contract's PATCH documents only 200, 400 and 500. There, a missing person is a 500, and a taken external
+    // identifier a 400.
     patchStatuses: { not_found: 500, duplicate_entry: 400 },
     stackOf: () => peopleStackId,
   }

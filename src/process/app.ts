@@ -82,7 +82,7 @@ export function routeTable(services: OperationServices): Route[] {
   ]
 }
 
-/** The requests of an organization whose work is under way. 64 at a time have the throughput of 500. */
+/** The maximum number of requests of an organization whose work runs. 64 at a time have the throughput of 500. */
 const maxRunning = 64
 
 const info = {
@@ -95,7 +95,7 @@ const info = {
     '[/asyncapi.json](/asyncapi.json) describes webhooks and streams.',
 }
 
-/** The tags of the route table, one per resource. */
+/** The tags of the route table, one for each resource. */
 const tags = [
   { name: 'People', description: 'Contacts with their profile, consents, attributes and relationships.' },
   { name: 'Records', description: 'Objects in Item stacks and events in Event stacks.' },

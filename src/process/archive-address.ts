@@ -1,11 +1,11 @@
 import { isAbsolute } from 'node:path'
 
-/** Where an archive is: a folder, or a bucket of an S3-compatible store with the credentials for it. */
+/** The location of an archive: a folder, or a bucket of an S3-compatible store with its credentials. */
 export type ArchiveAddress = Readonly<
   | { folder: string }
   | {
       bucket: string
-      /** The first part of the names of all objects, with a slash at its end, or empty. */
+      /** The beginning of all object names, with a slash at its end, or empty. */
       prefix: string
       endpoint: string
       region: string
@@ -13,7 +13,7 @@ export type ArchiveAddress = Readonly<
     }
 >
 
-/** The settings of S3, as its other programs name them. */
+/** The settings of S3, with the names that other S3 programs use. */
 export type S3Settings = {
   KITH_ARCHIVE_ENDPOINT?: string
   AWS_REGION: string
@@ -24,7 +24,7 @@ export type S3Settings = {
 
 const bucketPattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/((?:[\w-][\w.-]*\/)*[\w-][\w.-]*)?\/?)?$/
 
-/** Parses the address of an archive. Returns it, or the reason why it is none, which continues a sentence. */
+/** Parses the address of an archive. For an invalid one, returns the reason, which continues a sentence. */
 export function parseArchiveAddress(text: string, settings: S3Settings): ArchiveAddress | string {
   if (isAbsolute(text)) return { folder: text }
   const [, bucket, prefix] = bucketPattern.exec(text) ?? []

@@ -4,8 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 export type Background = { stop(): Promise<void> }
 
 /**
- * Runs `work` repeatedly, with a pause of `intervalMs` and never twice at once. An error goes to `report`, and the next run
- * follows as usual. `stop` aborts the signal of `work` and waits for the current run.
+ * Runs `work` repeatedly, with a pause of `intervalMs` and never concurrently. An error goes to `report`, and the next
+ * run follows as usual. `stop` aborts the signal of `work` and waits for the current run.
  */
 export function repeat(
   work: (signal: AbortSignal) => Promise<unknown>,

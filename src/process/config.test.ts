@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { limitVariable } from '../../test/support/limit-variable.ts'
 import { ConfigError, loadConfig } from './config.ts'
 
-/** The problems of an environment; empty if it is valid. */
+/** The problems of an environment. Empty for a valid one. */
 function problemsOf(environment: Record<string, string>): string[] {
   try {
     loadConfig(environment)
@@ -16,7 +16,10 @@ function problemsOf(environment: Record<string, string>): string[] {
   }
 }
 
-/** A validation compiles its schema, which takes 30 ms. Each run therefore has at least 20 settings. */
+/**
+ * The number of runs of a property. A validation compiles its schema, which takes 30 ms, so each run has at least 20
+ * settings.
+ */
 const fewRuns = { numRuns: 5 }
 
 describe('an empty environment', () => {

@@ -15,7 +15,7 @@ const limitVariables = {
   KITH_LIMIT_BODY_BYTES: wholeNumber(1_048_576, 1, 104_857_600),
   KITH_LIMIT_BATCH_BYTES: wholeNumber(8_388_608, 1, 104_857_600),
   KITH_LIMIT_JSON_DEPTH: wholeNumber(32, 1, 512),
-  // A body of less than 16 KiB has fewer members, so it is parsed without counting them.
+  // A body of less than 16 KiB cannot have as many members, so it is parsed without counting them.
   KITH_LIMIT_JSON_MEMBERS: wholeNumber(10_000, 8_192, 10_000_000),
   KITH_LIMIT_REQUEST_KEYS: wholeNumber(300, 1, 10_000),
   KITH_LIMIT_ENTITY_KEYS: wholeNumber(1_000, 1, 100_000),
@@ -47,9 +47,9 @@ const text = (fallback: string) => Type.String({ default: fallback })
 const optionalText = Type.Optional(Type.String({ minLength: 1 }))
 
 /**
- * The variables of the OpenTelemetry specification that decide whether requests are traced, and which ones. The exporter itself
- * reads the variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION,
- * _CERTIFICATE and similar ones. They are not validated here.
+ * The variables of the OpenTelemetry specification that decide which requests are traced. The exporter itself reads the
+ * variables that decide where and how traces are sent: OTEL_EXPORTER_OTLP_HEADERS, _TIMEOUT, _COMPRESSION, _CERTIFICATE
+ * and similar ones. They are not validated here.
  */
 const traceVariables = {
   OTEL_SDK_DISABLED: Type.Enum(['true', 'false'], { default: 'false' }),
@@ -64,7 +64,7 @@ const traceVariables = {
   OTEL_TRACES_SAMPLER_ARG: Type.Number({ default: 1, minimum: 0, maximum: 1 }),
 }
 
-/** The settings of an S3-compatible store, with the names that other programs of S3 use. */
+/** The settings of an S3-compatible store, with the names that other S3 programs use. */
 const archiveVariables = {
   KITH_ARCHIVE_ENDPOINT: optionalText,
   AWS_REGION: text('us-east-1'),
@@ -135,8 +135,8 @@ export const camelCase = <Name extends string>(name: Name) =>
 type LimitVariable = keyof typeof limitVariables
 
 /**
- * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes, characters or
- * milliseconds; other limits are counts.
+ * The limits, by the names of their settings without `KITH_LIMIT_`. The last word of a name is its unit: bytes,
+ * characters or milliseconds. Other limits are counts.
  */
 export type Limits = {
   [Variable in LimitVariable as Variable extends `KITH_LIMIT_${infer Name}`
@@ -154,12 +154,12 @@ export const defaultLimits: Readonly<Limits> = Object.freeze(
   limitsOf(name => (limitVariables[name] as unknown as { default: number }).default),
 )
 
-/** A rate limit: `perSecond` requests per second, and `burst` additional requests per minute. */
+/** A rate limit: `perSecond` requests per second, and up to `burst` more per minute. */
 export type Budget = Readonly<{ perSecond: number; burst: number }>
 
 /**
- * The rate limits: of one token subject, where an undefined budget is unlimited, and of one address that requests pages.
- * `store` is the place where the requests of subjects are counted.
+ * The rate limits of a token subject, which has no limit if its budget is undefined, and of an address that requests
+ * pages. `store` is the place where the requests of subjects are counted.
  */
 export type Rates = Readonly<{
   read: Budget | undefined
@@ -173,7 +173,7 @@ export type Traces = Readonly<{ sampler: string; ratio: number }>
 
 export type Config = ReturnType<typeof freeze>
 
-/** Ends a start, with all problems of the environment in one list. */
+/** Stops a start. Its message lists all problems of the environment. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
@@ -188,7 +188,10 @@ export class ConfigError extends Error {
 export const isLoopbackHost = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 
-/** Validates the environment and returns it as one frozen object. No other module reads `process.env`. Throws {@link ConfigError}. */
+/**
+ * Validates the environment and returns it as one frozen object. Only this module reads `process.env`. Throws
+ * {@link ConfigError}.
+ */
 export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   const { values, problems } = readVariables(environment)
   problems.push(...problemsOf(values))
@@ -196,7 +199,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv): Config {
   return freeze(values)
 }
 
-/** The problems of settings that are valid by themselves. */
+/** The problems of settings that are each valid on their own. */
 function* problemsOf(values: Variables): Generator<string> {
   if (Boolean(values.TLS_CERT_FILE) !== Boolean(values.TLS_KEY_FILE))
     yield 'TLS_CERT_FILE and TLS_KEY_FILE must be set together'
@@ -238,7 +241,7 @@ function* problemsOfDatabase(name: string, url: string | undefined): Generator<s
   }
 }
 
-/** A reader has one database, a standby, on which it can store nothing. */
+/** A reader has one database, which is a standby, so it cannot store anything. */
 function* problemsOfRole(values: Variables): Generator<string> {
   const { KITH_ROLE: role, DATABASE_URL: url, DATABASE_READ_URL: readUrl } = values
   if (role !== 'reader') {
@@ -256,7 +259,10 @@ function* problemsOfRole(values: Variables): Generator<string> {
     yield 'KITH_ACCESS_LOG must not be strict with KITH_ROLE=reader, which stores nothing'
 }
 
-/** Several hosts are those of a primary by default, and a reader would refuse its standbys. */
+/**
+ * Checks that a URL for reads names standbys. Several hosts mean a primary by default, and a reader would refuse its
+ * standbys.
+ */
 function* problemsOfReads(name: string, url: string | undefined): Generator<string> {
   if (url === undefined || [...problemsOfDatabase(name, url)].length > 0) return
   if (['read-write', 'primary'].includes(parseDatabaseUrl(url).wants))
@@ -277,7 +283,7 @@ function* problemsOfIssuer(values: Variables): Generator<string> {
     yield 'AUTH_JWKS_URL must be an https URL without a user; http is allowed on loopback only'
 }
 
-/** The endpoints of the issuer are found by its name, which must therefore be a URL. */
+/** kith finds the endpoints of the issuer by its name, so the name must be a URL. */
 function* problemsOfIssuerClient(values: Variables): Generator<string> {
   const { AUTH_CLIENT_ID: id, AUTH_CLIENT_SECRET: secret, AUTH_ISSUER: issuer, AUTH_SIGN_IN_SCOPE: scope } = values
   if (id === undefined) {
@@ -290,7 +296,10 @@ function* problemsOfIssuerClient(values: Variables): Generator<string> {
     yield 'AUTH_ISSUER must be an https URL if AUTH_CLIENT_ID is set; http is allowed on loopback only'
 }
 
-/** Whether the URL of the keys is safe. An attacker who could answer in place of the issuer could issue tokens for every organization. */
+/**
+ * Whether the URL of the keys is safe. An attacker who can answer in place of the issuer can issue tokens for every
+ * organization.
+ */
 function isSafeUrl(text: string): boolean {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') return false
@@ -304,7 +313,7 @@ function* problemsOfPublicUrl({ KITH_PUBLIC_URL: url }: Variables): Generator<st
     yield 'KITH_PUBLIC_URL must be an https URL without a user, a query and a fragment; http is allowed on loopback only'
 }
 
-/** An archive has all data, so it must not travel in plain text. */
+/** An archive contains all data, so it must not travel in plain text. */
 function* problemsOfArchive(values: Variables): Generator<string> {
   const { KITH_ARCHIVE: archive, KITH_ARCHIVE_ENDPOINT: endpoint, DATABASE_URL: url } = values
   if (endpoint !== undefined && !isSafeUrl(endpoint))
@@ -318,7 +327,7 @@ function* problemsOfArchive(values: Variables): Generator<string> {
 
 function archiveOf(values: Variables) {
   if (values.KITH_ARCHIVE === undefined) return undefined
-  // The address was checked with the other settings.
+  // The address has been checked with the other settings.
   const address = parseArchiveAddress(values.KITH_ARCHIVE, values) as ArchiveAddress
   return Object.freeze({ address, seconds: values.KITH_ARCHIVE_SECONDS, days: values.KITH_ARCHIVE_DAYS })
 }
@@ -335,7 +344,10 @@ function* problemsOfSecurityContact({ KITH_SECURITY_CONTACT: contact }: Variable
 const originsOf = ({ KITH_CORS_ORIGINS: origins }: Variables) =>
   origins === undefined ? [] : origins.split(',').map(origin => origin.trim())
 
-/** An origin has the form that browsers send: no path and no default port. It is compared as text, so any other form would never match. */
+/**
+ * An origin has the form that browsers send, without path and default port. It is compared as text, so any other form
+ * would never match.
+ */
 function* problemsOfOrigins(values: Variables): Generator<string> {
   for (const origin of originsOf(values))
     if (!/^https?:/.test(origin) || URL.parse(origin)?.origin !== origin)
@@ -345,7 +357,7 @@ function* problemsOfOrigins(values: Variables): Generator<string> {
 const rangesOf = ({ KITH_WEBHOOK_ALLOW: ranges }: Variables) =>
   ranges === undefined ? [] : ranges.split(',').map(range => rangeOf(range.trim()))
 
-/** A single address as the range that has only this one. */
+/** A single address as a range of one address. */
 function rangeOf(text: string): string {
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return `${text}/32`
   return ipaddr.IPv6.isValid(text) ? `${text}/128` : text
@@ -360,7 +372,7 @@ function* problemsOfLedgerOrigin({ KITH_LEDGER_ORIGIN: origin }: Variables): Gen
     yield `KITH_LEDGER_ORIGIN must be a name such as kith.example.org/consents: at most ${maxLedgerOriginCharacters} characters, without spaces, plus signs and empty parts`
 }
 
-/** The form in which links begin: with a host in lower case and no slash at the end. */
+/** The form of the URL that begins links, with the host in lower case and no slash at the end. */
 const withoutSlash = (url: string | undefined) => url && new URL(url).href.replace(/\/+$/, '')
 
 const budgetOf = (perSecond: number | undefined, burst: number): Budget | undefined =>
@@ -373,12 +385,13 @@ function hasTraces(values: Variables): boolean {
   return values.OTEL_SDK_DISABLED !== 'true' && exporter !== 'none' && (exporter === 'otlp' || addressed)
 }
 
-/** The variables of the commands that call a service (cli/connection.ts). They may be set for every command. */
+/** The variables of the commands that call a service (cli/connection.ts). They may be set for any command. */
 const commandVariables = ['KITH_URL', 'KITH_TOKEN', 'KITH_CLIENT_ID', 'KITH_CLIENT_SECRET', 'KITH_PROFILE']
 
 /**
- * Converts numbers in place, and sets the defaults. Ajv still refuses unknown keywords, types and formats. Its check by the
- * meta-schema took a tenth of the processor time of a start, and the optimization of code that runs once took 0.04 s.
+ * Converts numbers in place and sets the defaults. Ajv still refuses unknown keywords, types and formats. The check by
+ * its meta-schema took a tenth of the processor time of a start, and the optimization of code that runs once took 0.04
+ * s.
  */
 const validation = {
   allErrors: true,
@@ -387,7 +400,7 @@ const validation = {
   validateSchema: false,
   code: { optimize: false },
 }
-/** Compiled at the first call: importing a module does nothing. */
+/** Compiled at the first call, because importing a module must not do any work. */
 let validateVariables: ValidateFunction | undefined
 
 function readVariables(environment: NodeJS.ProcessEnv): { values: Variables; problems: string[] } {
@@ -414,24 +427,26 @@ function freeze(values: Variables) {
     /** Undefined for the embedded PostgreSQL below `dataDir`. */
     databaseUrl: values.DATABASE_URL,
     databaseConnections: values.KITH_DATABASE_CONNECTIONS,
-    /** How long a start waits for a server that is away. */
+    /** The time for which a start waits for an unreachable server. */
     databaseWaitSeconds: values.KITH_DATABASE_WAIT_SECONDS,
-    /** `reader`: `databaseUrl` names a standby, and the process only reads. */
+    /** With `reader`, `databaseUrl` names a standby, and the process only reads. */
     role: values.KITH_ROLE,
-    /** The standby that answers some reads of a process with the role `primary`. */
+    /** The standby that answers some reads of a `primary` process. */
     databaseReadUrl: values.DATABASE_READ_URL,
-    /** A standby that is further behind is not used for reads, and a reader is not ready. */
+    /** A standby that is further behind gets no reads, and a reader on it is not ready. */
     readerMaxLagSeconds: values.KITH_READER_MAX_LAG_SECONDS,
     dataDir: values.KITH_DATA_DIR,
-    /** Where the embedded database is archived, how often, and for how many days. Undefined: nowhere. */
+    /** The archive of the embedded database, its interval, and the days that it keeps. Undefined without an archive. */
     archive: archiveOf(values),
-    /** The file of the master keys. Undefined: that of the data folder, or none if `databaseUrl` is set. */
+    /** The file of the master keys. Undefined means the file of the data folder, or none if `databaseUrl` is set. */
     masterKeyFile: values.KITH_MASTER_KEY_FILE,
     logLevel: values.LOG_LEVEL,
-    /** `auto` is `pretty` on a terminal, else `json`. */
+    /** `auto` means `pretty` on a terminal, else `json`. */
     logFormat: values.KITH_LOG_FORMAT,
     authSecret: values.AUTH_SECRET,
-    /** The issuer whose tokens are accepted in addition to the service's own. `roleClaim` names the claim with the role of a caller. */
+    /**
+     * The issuer whose tokens are accepted besides the service's own. `roleClaim` names the claim with a caller's role.
+     */
     outsideIssuer: values.AUTH_ISSUER
       ? Object.freeze({
           issuer: values.AUTH_ISSUER,
@@ -440,7 +455,7 @@ function freeze(values: Variables) {
           roleClaim: values.AUTH_ROLE_CLAIM,
         })
       : undefined,
-    /** The client with which people sign in to the console at the outside issuer. `name` is the issuer's for people. */
+    /** The client for signing in to the console at the outside issuer. `name` is the issuer's name for people. */
     issuerClient: values.AUTH_CLIENT_ID
       ? Object.freeze({
           id: values.AUTH_CLIENT_ID,
@@ -450,23 +465,23 @@ function freeze(values: Variables) {
         })
       : undefined,
     tls: values.TLS_CERT_FILE ? { certFile: values.TLS_CERT_FILE, keyFile: values.TLS_KEY_FILE! } : undefined,
-    /** The number of proxies in front, which is the number of trusted entries of X-Forwarded-For. */
+    /** The number of proxies in front of kith, and so of trusted entries of X-Forwarded-For. */
     behindProxy: values.KITH_BEHIND_PROXY,
     /** The URL at which people reach the service, without a slash at the end. */
     publicUrl: withoutSlash(values.KITH_PUBLIC_URL),
-    /** Where vulnerabilities are reported: a mailto: or https: URI. Undefined: the service does not say. */
+    /** The address for reports of vulnerabilities: a mailto: or https: URI. Undefined if the service publishes none. */
     securityContact: values.KITH_SECURITY_CONTACT,
-    /** The origins of web pages that may call the API from a browser. */
+    /** The origins of web pages that may call the API from browsers. */
     corsOrigins: Object.freeze(originsOf(values)),
-    /** The ranges of addresses (CIDR) that webhooks may reach although they are not public. */
+    /** The address ranges (CIDR) that webhooks may reach although they are not public. */
     webhookAllow: Object.freeze(rangesOf(values)),
-    /** The first part of the origin of ledgers, as `kith.example.org`. */
+    /** The beginning of the origin of ledgers, as `kith.example.org`. */
     ledgerOrigin: values.KITH_LEDGER_ORIGIN,
-    /** The values of a change are removed this many days after it. Undefined: never. */
+    /** The number of days after which a change loses its values. Undefined means never. */
     logRetentionDays: values.KITH_LOG_RETENTION_DAYS,
-    /** How often the clock moves people into and out of segments. */
+    /** The interval at which the clock moves people into and out of segments. */
     segmentClockMs: values.KITH_SEGMENT_CLOCK_MINUTES * 60_000,
-    /** `strict`: stored before the answer. */
+    /** With `strict`, entries are stored before the response is sent. */
     accessLog: values.KITH_ACCESS_LOG,
     accessLogRetentionDays: values.KITH_ACCESS_LOG_RETENTION_DAYS,
     rates: Object.freeze({

@@ -1,25 +1,25 @@
-/** The address on which a server listens. `host` is a name, an address, or the folder of a socket. */
+/** The address of a server. `host` is a name, an address, or the folder of a socket. */
 export type ServerAddress = { host: string; port: number }
 
-/** The values of libpq's `target_session_attrs`: which servers of a URL may be used. */
+/** The values of libpq's `target_session_attrs`, which select the servers of a URL to use. */
 export const sessionAttributes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const
 export type SessionAttributes = (typeof sessionAttributes)[number]
 
 /**
- * A URL of one or several servers: a URL for each of them, in order, which the driver understands, and which of them may be used.
- * `options` are the settings of a session, as `-c name=value`. They are no longer in the URLs.
+ * The servers of a URL: one URL for each, in order and in the driver's form, and the kind of server to use. `options`
+ * are the settings of a session, as `-c name=value`. The URLs do not contain them.
  */
 export type DatabaseUrl = { urls: readonly string[]; wants: SessionAttributes; options: readonly string[] }
 
-/** The list of hosts cannot be read. The message continues "DATABASE_URL …", and has no part of the URL. */
+/** The list of hosts is invalid. The message continues "DATABASE_URL …", and contains no part of the URL. */
 export class DatabaseUrlError extends Error {}
 
 const portRule = 'must have ports from 1 to 65535'
 
 /**
- * Splits a URL as libpq does: the hosts are separated by commas, before the path or in `host` and `port` of the query. The default
- * of `target_session_attrs` is `any` for one host, as in libpq, and `read-write` for several. A URL of one host is not checked any
- * further: the driver parses it. Throws {@link DatabaseUrlError}.
+ * Splits a URL as libpq does: commas separate the hosts, before the path or in `host` and `port` of the query. The
+ * default of `target_session_attrs` is `any` for one host, as in libpq, and `read-write` for several. A URL of one host
+ * is not checked further, because the driver parses it. Throws {@link DatabaseUrlError}.
  */
 export function parseDatabaseUrl(text: string): DatabaseUrl {
   const parts = /^(postgres(?:ql)?:\/\/)([^/?#]*)([^?#]*)(?:\?([^#]*))?/.exec(text)
@@ -65,7 +65,7 @@ function splitPort(text: string): { host: string; port: string } {
   return { host, port }
 }
 
-/** A port for each host: one for all, or one for each of them. '' is the default port. */
+/** Returns a port for each host. `ports` has one for all, or one for each. '' is the default port. */
 function portsFor(hosts: readonly string[], ports: readonly string[]): string[] {
   if (ports.length !== 1 && ports.length !== hosts.length)
     throw new DatabaseUrlError(
@@ -77,10 +77,10 @@ function portsFor(hosts: readonly string[], ports: readonly string[]): string[] 
   return hosts.map((_, index) => ports[ports.length === 1 ? 0 : index]!)
 }
 
-/** The parameters that the driver does not get. It would use `options` in place of those of kith. */
+/** The parameters that the driver does not get. It would replace kith's own `options`. */
 const ownParameters = ['target_session_attrs', 'options']
 
-/** A query without some parameters, with its `?`. The others stay as they were written. */
+/** A query, with its `?`, without some parameters. The other parameters stay as written. */
 function withoutParameters(query: string, removed: readonly string[]): string {
   const isKept = (parameter: string) =>
     parameter !== '' && !removed.some(name => new URLSearchParams(parameter).has(name))

@@ -1,4 +1,7 @@
-/** Describes an error for the log without user data. An error of PostgreSQL loses its message and stack, because its messages quote values. */
+/**
+ * Describes an error for the log without user data. An error of PostgreSQL loses its message and stack, because they
+ * quote values.
+ */
 export function describeFault(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { fault: typeof error }
   const { code, table, column, constraint, routine } = error as unknown as Record<string, string | undefined>

@@ -10,7 +10,7 @@ it('measures a process that computes as busy', () => {
 it('lets an event through between two pieces of long work', async () => {
   let isThrough = false
   setTimeout(() => (isThrough = true))
-  // Without a turn of the event loop in between, the timer never fires and this never ends.
+  // The timer fires only between turns of the event loop. Without a turn, this loop would never end.
   while (!isThrough) await yieldIfDue()
 })
 

@@ -1,6 +1,9 @@
 import { performance } from 'node:perf_hooks'
 
-/** Returns a function that measures: from 0 to 1, the share of the time since its last call in which the event loop was busy. */
+/**
+ * Returns a function that measures the share of the time since its last call, from 0 to 1, in which the event loop was
+ * busy.
+ */
 export function utilizationSinceLastCall(): () => number {
   let before = performance.eventLoopUtilization()
   return () => {
@@ -11,17 +14,21 @@ export function utilizationSinceLastCall(): () => number {
   }
 }
 
-/** The work of long requests may take this long in one turn of the event loop, so that the turn answers other requests soon. */
+/**
+ * The time that the work of long requests may take in one turn of the event loop, so that other requests are answered
+ * soon.
+ */
 const turnMs = 4
 
-/** When the long work of the current turn began. Undefined if there was none yet. */
+/** The start of the long work of the current turn. Undefined before the first long work. */
 let beganMs: number | undefined
-/** Long work that waits for a turn of its own, first come first served. */
+/** Long work that waits for a later turn, first come first served. */
 const waiting: (() => void)[] = []
 
 /**
- * Long work calls this before each of its pieces. Returns undefined if the current turn of the event loop has time left, else a promise
- * that resolves in a later turn. Each turn resumes one waiting piece of work, and serves whatever else has arrived before the next one.
+ * Long work calls this before each of its pieces. Returns undefined if the current turn of the event loop has time
+ * left, else a promise that resolves in a later turn. Each turn resumes one waiting piece of work, and other events are
+ * served before the next one.
  */
 export function yieldIfDue(): Promise<void> | undefined {
   const nowMs = performance.now()
@@ -33,7 +40,7 @@ export function yieldIfDue(): Promise<void> | undefined {
   return new Promise(resolve => waiting.push(resolve))
 }
 
-/** Begins the next turn: resumes the longest waiting piece of work. */
+/** Starts the next turn, which resumes the longest waiting piece of work. */
 function beginTurn() {
   beganMs = undefined
   const resume = waiting.shift()

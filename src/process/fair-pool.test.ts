@@ -47,7 +47,7 @@ describe('a pool', () => {
 })
 
 describe('those who wait', () => {
-  /** Lets the organizations wait, and returns them in the order in which they are served one after the other. */
+  /** Lets the organizations wait, and returns them in the order in which the pool serves them. */
   async function serve(pool: FairPool, waiting: number[]): Promise<number[]> {
     const order: number[] = []
     for (const organization of waiting)

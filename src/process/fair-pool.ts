@@ -1,34 +1,37 @@
 import type { Signal } from './signal.ts'
 
-/** Gives back what was taken. A second call does nothing. */
+/** Releases a holding. A second call does nothing. */
 export type Release = () => void
 
 type Limits<Key> = {
-  /** The most that is held at a time. Absent: unlimited. */
+  /** The maximum that all organizations hold. Absent means unlimited. */
   max?: number
-  /** The most that one organization holds. A function may only return more right before a release. */
+  /** The maximum that one organization holds. The result of a function may only increase right before a release. */
   share?: number | ((key: Key) => number)
-  /** Whether an organization gets more only while it holds less than is left. One alone gets half, and the next one always finds room. */
+  /**
+   * Whether an organization gets more only while it holds less than the remaining room. A single organization then gets
+   * half, and the next one always finds room.
+   */
   leavesRoom?: boolean
 }
 
 type Waiter<Key> = { pool: FairPool<Key>; key: Key; enter(): void }
 
 /**
- * Limits what is held at a time, in all and by each organization: connections, memory, streams, work under way. Without room, a request is
- * refused ({@link FairPool.tryTake}) or waits ({@link FairPool.take}). Room that becomes free goes to the waiting organization that holds
- * the least; of several, to the one that was served longest ago. Within an organization, the first in order of arrival that has room is
- * served.
+ * Limits concurrent holdings, in total and by organization: connections, memory, streams, running work. Without room, a
+ * request is refused ({@link FairPool.tryTake}) or waits ({@link FairPool.take}). Released room goes to the waiting
+ * organization that holds the least. If several hold equally little, it goes to the one that was served longest ago.
+ * Within an organization, the pool serves the first arrival that has room.
  *
- * A holding has a weight, such as bytes. One that is heavier than the room that is left is given nevertheless, because it might wait
- * forever. The limits are then exceeded by less than its weight.
+ * A holding has a weight, such as bytes. A holding heavier than the remaining room is given nevertheless, because it
+ * might otherwise wait forever. The limits are then exceeded by less than its weight.
  */
 export class FairPool<Key = number> {
   readonly #limits: Limits<Key>
   readonly #whole: FairPool<Key> | undefined
   readonly #heldBy = new Map<Key, number>()
   #held = 0
-  /** The waiters for this pool and its parts, by organization. The organization that was served last is the last. */
+  /** The waiters for this pool and its parts, by organization. The organization that was served last comes last. */
   readonly #waiting = new Map<Key, Set<Waiter<Key>>>()
 
   constructor(limits: Limits<Key>, whole?: FairPool<Key>) {
@@ -36,12 +39,12 @@ export class FairPool<Key = number> {
     this.#whole = whole
   }
 
-  /** Makes a pool with limits of its own. A holding of it counts in this pool too. */
+  /** Makes a pool with additional limits. Its holdings also count in this pool. */
   part(limits: Limits<Key>): FairPool<Key> {
     return new FairPool(limits, this)
   }
 
-  /** How much all organizations hold. */
+  /** The total weight that all organizations hold. */
   get held(): number {
     return this.#held
   }
@@ -50,7 +53,7 @@ export class FairPool<Key = number> {
     return this.#heldBy.get(key) ?? 0
   }
 
-  /** How many wait for this pool and its parts. */
+  /** The number of waiters for this pool and its parts. */
   get waiting(): number {
     let count = 0
     for (const waiters of this.#waiting.values()) count += waiters.size
@@ -64,12 +67,12 @@ export class FairPool<Key = number> {
     return (leavesRoom ? held : 0) < max - this.#held && (this.#whole?.hasRoom(key) ?? true)
   }
 
-  /** Takes at once. Returns undefined if there is no room. */
+  /** Takes immediately. Returns undefined without room. */
   tryTake(key: Key, weight = 1): Release | undefined {
     return this.hasRoom(key) ? this.#take(key, weight) : undefined
   }
 
-  /** Takes when there is room. Rejects with the signal's reason. */
+  /** Takes as soon as there is room. Rejects with the signal's reason if the signal aborts first. */
   take(key: Key, signal?: Signal, weight = 1): Promise<Release> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(signal.reason)
@@ -87,7 +90,7 @@ export class FairPool<Key = number> {
     })
   }
 
-  /** Runs `work` when there is room. Rejects with the signal's reason if it aborts before. */
+  /** Runs `work` as soon as there is room. Rejects with the signal's reason if the signal aborts first. */
   async run<T>(key: Key, signal: Signal | undefined, work: () => Promise<T>): Promise<T> {
     const release = this.tryTake(key) ?? (await this.take(key, signal))
     try {
@@ -120,7 +123,7 @@ export class FairPool<Key = number> {
     if (this.#whole) this.#whole.#count(key, by)
   }
 
-  /** Queues an entry, which is removed before `enter` is called. The function that it returns removes it too. */
+  /** Queues an entry, and removes it before calling `enter`. The returned function removes it too. */
   #wait(key: Key, enter: () => void): () => void {
     const waiting = this.#outermost.#waiting
     const waiters = waiting.get(key) ?? new Set()
@@ -134,7 +137,7 @@ export class FairPool<Key = number> {
       key,
       enter: () => {
         leave()
-        // The organization is the last of those that hold as much.
+        // The organization becomes the last of those that hold equally much.
         if (waiting.delete(key)) waiting.set(key, waiters)
         enter()
       },

@@ -1,12 +1,12 @@
 import { utilizationSinceLastCall } from './event-loop.ts'
 
-/** Event-loop utilization above which a process is busy, and below which it is idle. */
+/** The event-loop utilizations above which a process is busy, and below which it is idle. */
 const [busyUtilization, idleUtilization] = [0.2, 0.05]
 
 /**
- * Returns a check to run repeatedly. It collects garbage once when the process becomes idle after it was busy. V8 collects only when
- * memory is allocated, so an idle process would keep the garbage of its last requests: 300 MiB after 256 changes of people of
- * 458 kB. Needs Node's `--expose-gc`; without it the check does nothing.
+ * Returns a check to run repeatedly. It collects garbage once when the process becomes idle after it was busy. V8
+ * collects only when memory is allocated, so an idle process would keep the garbage of its last requests: 300 MiB after
+ * 256 changes of people of 458 kB. The check needs Node's `--expose-gc`, and does nothing without it.
  */
 export function collectWhenIdle(
   measure: () => number = utilizationSinceLastCall(),
@@ -22,12 +22,13 @@ export function collectWhenIdle(
   }
 }
 
-/** The resident memory of a process that has served ordinary requests is less. A collection then releases little. */
+/** The resident memory above which a collection is worthwhile. A process that has served ordinary requests has less. */
 const worthReleasingBytes = 240 * 1_048_576
 
 /**
- * A last-resort collection returns the emptied pages to the system. After an ordinary one 290 MiB stay, after this one 65. It also drops
- * compiled code: a GET of the next seconds took 1.55 times the CPU of an earlier revision instead of 1.13, a PATCH 1.80 instead of 1.17.
+ * Runs a last-resort collection, which returns the emptied pages to the system. After it 65 MiB stay, and 290 after an
+ * ordinary one. It also drops compiled code: in the next seconds, a GET took 1.55 times the CPU of an earlier revision
+ * instead of 1.13, and a PATCH 1.80 instead of 1.17.
  */
 function collectAndRelease() {
   if (process.memoryUsage.rss() < worthReleasingBytes) return

@@ -4,27 +4,32 @@ import type { Config } from './config.ts'
 
 export type Logger = PinoLogger & {
   /**
-   * Writes a line at level info without pino's serializers. With them, the log line of a GET took 1.3 µs and 1.6 KB. `members` are the line's
-   * members as JSON, each preceded by a comma.
+   * Writes a line at level info without pino's serializers, with which the log line of a GET took 1.3 µs and 1.6 KB.
+   * `members` are the line's members as JSON, each preceded by a comma.
    */
   writeLine(members: string): void
-  /** Logs a persistent condition that many requests meet: at level warn, each message at most once a minute. */
+  /**
+   * Logs a persistent condition that many requests encounter, at level warn. Each message is logged at most once a
+   * minute.
+   */
   warnOfCondition(message: string): void
 }
 
 /**
- * Lines wait this long for others, in milliseconds, so that one system call serves them all. A call for the lines of each turn of the event
- * loop took 8 % of the CPU of a filtered page with 32 clients.
+ * The milliseconds that lines wait for others, so that one system call writes them together. With a call for each turn
+ * of the event loop, the calls took 8 % of the CPU of a filtered page with 32 clients.
  */
 const flushMs = 10
 
-// A pipe writes 4,096 bytes atomically, so the lines of several workers never mix. A single process may write larger chunks.
+// A pipe writes 4,096 bytes atomically, so the lines of several workers never mix. A single process may write larger
+// chunks.
 const [workerChunkBytes, singleChunkBytes] = [4_096, 65_536]
 
 /**
- * Creates the logger. It writes one JSON object per line, or readable lines if the output is a terminal or KITH_LOG_FORMAT
- * is `pretty`. `output` is standard output by default. Lines are written some milliseconds later, and at the latest when the process ends.
- * A call for each line took a tenth of a GET's CPU; pino's asynchronous output took 70 MB more memory.
+ * Creates the logger. It writes one JSON object per line, or readable lines if the output is a terminal or
+ * KITH_LOG_FORMAT is `pretty`. `output` is standard output by default. Lines are written after some milliseconds, and
+ * at the latest when the process ends. A call for each line took a tenth of a GET's CPU, and pino's asynchronous output
+ * 70 MB more memory.
  */
 export async function createLogger(
   { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,

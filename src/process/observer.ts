@@ -17,38 +17,45 @@ export type RequestEnd = {
   error: string | undefined
 }
 
-/** Why a standby did not answer a read: it is away or behind, lacks tables or the change, or the read conflicted with its replay or writes. */
+/**
+ * The reason why a standby did not answer a read: it is away or behind, lacks tables or the change, or the read
+ * conflicted with its replay or writes.
+ */
 export type Fallback = 'away' | 'behind' | 'tables' | 'sequence' | 'conflict' | 'write'
 
 /** The reason why load shedding refused a request before kith processed it. */
 export type Overload = 'connection' | 'draining' | 'requests' | 'bytes' | 'connections' | 'share'
 
 /**
- * Receives the events of the modules, which do not depend on metrics. A call costs about 10 ns. No argument may have values that
- * grow with the data or that name an organization.
+ * Receives the events of the modules, which do not depend on metrics. A call costs about 10 ns. No argument may name an
+ * organization, or have more different values as the data grows.
  */
 export type Observer = {
   requestBegan(): void
   requestEnded(end: RequestEnd): void
   overloaded(reason: Overload): void
-  /** A statement ended. `parent` is the key of the parent span: a request's signal, a batch's signal, or a transaction. */
+  /**
+   * A statement ended. `parent` is the key of the parent span: the signal of a request or of a batch, or a transaction.
+   */
   statement(name: string, startedMs: number, failed: boolean, parent: object | undefined): void
   /** A cache look-up ended. */
   cache(cache: 'token' | 'definitions' | 'statement', hit: boolean): void
-  /** A batch of waiting items starts. `signal` belongs to the batch. The function that it returns is called at its end. */
+  /**
+   * A batch of waiting items starts. `signal` belongs to the batch. The caller calls the returned function at its end.
+   */
   batch(work: Work, items: readonly QueuedItem[], signal: Signal): (() => void) | undefined
-  /** A read ran on the primary, although there is a standby for it. */
+  /** A read ran on the primary although a standby is configured for it. */
   readFellBack(reason: Fallback): void
   /** The work of a follower of the change log failed, and will be retried. */
   followerFailed(follower: string): void
-  /** An attempt to send a change to a webhook ended. After `failed`, it is given up. */
+  /** An attempt to send a change to a webhook ended. After `failed`, it is not repeated. */
   delivered(outcome: DeliveryOutcome): void
   webhookDisabled(reason: 'gone' | 'failing'): void
   /** The retention follower has erased records, or removed the values of changes. */
   retentionEnded(kind: 'records' | 'changes' | 'accesses', count: number): void
-  /** Entries of the access log were recorded, or dropped because the database took none. */
+  /** The access log recorded entries, or dropped them because the database stored none. */
   accesses(outcome: 'recorded' | 'dropped', count: number): void
-  /** A mail provider sent events, with a valid signature, that are stored, or that kith has no use for. */
+  /** A mail provider sent events with a valid signature, which kith stored or ignored. */
   providerEvents(provider: string, outcome: 'stored' | 'ignored', count: number): void
   /** Lines of an import ended with this outcome. */
   imported(kind: 'people' | 'records', outcome: ImportOutcome, lines: number): void
@@ -64,8 +71,8 @@ export type ImportOutcome = 'created' | 'updated' | 'unchanged' | 'failed'
 export type EndSpan = (failed?: boolean) => void
 
 /**
- * Creates spans. The key of a span is the object that it represents: a request's signal, a batch's signal or a transaction.
- * Functions pass these objects on anyway, so a child names its parent by this key.
+ * Creates spans. The key of a span is the object that it represents: a request's signal, a batch's signal or a
+ * transaction. Functions pass these objects anyway, so a child identifies its parent by this key.
  */
 export type Tracer = {
   /** Starts the span of a request, as a child of the caller's span if `traceparent` names one. */
@@ -79,12 +86,15 @@ export type Tracer = {
   begin(name: string, parent: object | undefined, key?: object): EndSpan
 }
 
-/** How far the followers of one name are behind: changes of all organizations, in how many, and the age of the oldest one. */
+/**
+ * The lag of the followers of one name: the number of changes of all organizations, the number of these organizations,
+ * and the age of the oldest change.
+ */
 export type FollowerLag = { name: string; changes: number; organizations: number; seconds: number }
 
 /**
- * Webhooks of all organizations by state, and the deliveries of the active ones: `waiting` counts all, `retries` those
- * that wait for a retry, and `seconds` is the age of the oldest.
+ * The webhooks of all organizations by state, and the deliveries of the active ones: `waiting` counts all, `retries`
+ * those that wait for a retry, and `seconds` is the age of the oldest.
  */
 export type WebhookStates = Record<'active' | 'failing' | 'disabled' | 'waiting' | 'retries' | 'seconds', number>
 
@@ -93,6 +103,6 @@ export type Scrape = { contentType: string; text: string }
 
 export type Instruments = {
   observer: Observer
-  /** The current metrics. With several workers, those of all of them. */
+  /** The current metrics, of all workers if there are several. */
   scrape(): Promise<Scrape>
 }

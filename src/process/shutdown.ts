@@ -6,37 +6,38 @@ type Options = {
   logger: Logger
   /** Signals that have another meaning in this process. */
   skip: readonly NodeJS.Signals[]
-  /** The process exits with 1 at the latest after this time. */
+  /** The process exits with 1 after this time at the latest. */
   limitMs: number
-  /** Stops all parts of the process. `hurried` aborts when it should no longer wait. */
+  /** Stops all parts of the process. `hurried` aborts when the stop should no longer wait. */
   stop(hurried: AbortSignal): Promise<void>
 }
 
 /**
- * One stop can arrive as several signals: npm forwards a signal that its process group has already received, and
- * timeout(1) signals its child and then the group.
+ * Signals within this time count as one stop. One stop can arrive as several signals: npm forwards a signal that its
+ * process group has already received, and timeout(1) signals its child and then the group.
  */
 const sameSignalMs = 2_000
-/** The time before the limit at which the shutdown is hurried, so that the database receives its stop within the limit. */
+/** The shutdown is hurried this long before the limit, so that the database receives its stop within the limit. */
 const hurryBeforeLimitMs = 300
 
 const signals = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT', 'SIGUSR2'] as const
 const errors = ['uncaughtException', 'unhandledRejection'] as const
 
 /**
- * Installs the orderly end of the process. The first signal runs `stop`, and then the process exits with 0. A signal within two
- * seconds of the first counts as the same stop; a later one hurries it. An uncaught error or a closed standard output also runs
- * `stop`, and the process exits with 1. Only the limit ends the process before `stop` has finished.
+ * Installs the orderly end of the process. The first signal runs `stop`, and then the process exits with 0. A signal
+ * within two seconds of the first counts as the same stop, and a later one hurries it. An uncaught error or a closed
+ * standard output also runs `stop`, and the process exits with 1. Only the limit ends the process before `stop` has
+ * finished.
  */
 export function installShutdown({ logger, skip, limitMs, stop }: Options) {
   const hurried = new AbortController()
   let begunAtMs: number | undefined
   let exitCode = 0
 
-  /** Aborts everything that the shutdown still waits for. */
+  /** Aborts everything that the shutdown is waiting for. */
   const hurry = () => hurried.abort()
 
-  /** Begins the shutdown, as a signal does. */
+  /** Starts the shutdown, as a signal does. */
   function begin() {
     if (begunAtMs !== undefined) return
     begunAtMs = performance.now()
@@ -66,7 +67,7 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options) {
     begin()
   }
 
-  // Ctrl-C also ends the reader of a pipe, which closes the output of a draining service. That is not an error.
+  // Ctrl-C also ends the reader of a pipe, which closes the output of a draining service. This is not an error.
   function onClosedOutput() {
     if (begunAtMs === undefined) exitCode = 1
     begin()
@@ -77,7 +78,7 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options) {
   for (const signal of handled) process.on(signal, onSignal)
   for (const event of errors) process.on(event, onError)
   return {
-    /** Whether the shutdown has begun. */
+    /** Whether the shutdown has started. */
     get hasBegun() {
       return begunAtMs !== undefined
     },
@@ -92,7 +93,10 @@ export function installShutdown({ logger, skip, limitMs, stop }: Options) {
   }
 }
 
-/** Replaces the command line's listener for errors of standard output, which would end the process at once. Returns a function that restores it. */
+/**
+ * Replaces the command line's listener for errors of standard output, which would end the process immediately. Returns
+ * a function that restores it.
+ */
 function replaceOutputListeners(onClosed: () => void): () => void {
   const { stdout } = process
   const listeners = stdout.listeners('error') as (() => void)[]

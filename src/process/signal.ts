@@ -1,4 +1,7 @@
-/** The part of AbortSignal that the modules use. The signal of a request is a {@link Cancellation}; an AbortSignal fits too. */
+/**
+ * The part of AbortSignal that the modules use. The signal of a request is a {@link Cancellation}. An AbortSignal fits
+ * too.
+ */
 export type Signal = {
   readonly aborted: boolean
   readonly reason: unknown
@@ -8,8 +11,8 @@ export type Signal = {
 }
 
 /**
- * An AbortController and its signal in one object. Every request needs one and hardly any uses it. Node's pair with one
- * listener costs 3.3 µs, a tenth of a GET.
+ * An AbortController and its signal in one object. Every request needs one, and few requests use it. Node's pair with
+ * one listener costs 3.3 µs, a tenth of a GET.
  */
 export class Cancellation implements Signal {
   aborted = false
@@ -50,7 +53,10 @@ export class Cancellation implements Signal {
   }
 }
 
-/** The result of the work, or a rejection with the reason of the signal as soon as that aborts. The work itself goes on. */
+/**
+ * Returns the result of the work, or rejects with the reason of the signal as soon as it aborts. The work itself
+ * continues.
+ */
 export async function untilAborted<T>(work: Promise<T>, signal: Signal): Promise<T> {
   signal.throwIfAborted()
   const { promise, reject } = Promise.withResolvers<never>()

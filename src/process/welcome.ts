@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path'
 import type { Config } from './config.ts'
 
 const checkout = join(import.meta.dirname, '../..')
-/** Whether this is an installed package, which has no TypeScript. Its command is then the program that runs. */
+/** Whether this is an installed package, which contains no TypeScript. Its command is then the running program. */
 const isPackage = !import.meta.filename.endsWith('.ts')
 
 /** The first steps after a start: three shell lines that work in any folder, and a hint that describes them. */
@@ -21,14 +21,17 @@ export function firstSteps(address: string, config: Config): { hint: string; fir
   }
 }
 
-/** The settings with which the token command finds the same embedded database. DATABASE_URL is a secret, so it is not repeated. */
+/**
+ * The settings with which the token command finds the same embedded database. DATABASE_URL is a secret, so the lines do
+ * not contain it.
+ */
 function settingsFor({ databaseUrl, dataDir }: Config): string {
   if (databaseUrl) return ''
   const path = resolve(dataDir)
   return !isPackage && path === join(checkout, '.kith') ? '' : `KITH_DATA_DIR=${quote(path)} `
 }
 
-/** Quotes a word for a POSIX shell where that is needed. */
+/** Quotes a word for a POSIX shell if necessary. */
 export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }

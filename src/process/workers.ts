@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Shutdown } from './shutdown.ts'
 
-/** The delay before an ended worker is replaced. */
+/** The delay before a worker that ended is replaced. */
 const replaceIntervalMs = 1_000
 /** A message to a worker from the process that started it. */
 type Message = 'stop' | 'hurry'
@@ -12,8 +12,8 @@ type Message = 'stop' | 'hurry'
 export type Workers = Awaited<ReturnType<typeof startWorkers>>
 
 /**
- * Runs this program in `count` worker processes that share one port. A worker that dies is replaced. Throws if
- * a worker cannot start. The worker itself reports the reason.
+ * Runs this program in `count` worker processes that share one port, and replaces a worker that dies. Throws if a
+ * worker cannot start. The worker itself reports the reason.
  */
 export async function startWorkers(count: number, environment: NodeJS.ProcessEnv, logger: Logger) {
   const running = new Set<Worker>()
@@ -56,7 +56,7 @@ export async function startWorkers(count: number, environment: NodeJS.ProcessEnv
   }
 
   try {
-    // The first worker starts alone, so that a problem that stops all of them is reported once.
+    // The first worker starts alone, so that a problem of all workers is reported once.
     const address = await fork()
     for (let index = 1; index < count; index += 1) await fork()
     return { address, hangUp, stop }
@@ -77,7 +77,7 @@ async function throwOnExit(worker: Worker): Promise<never> {
   throw new Error('A worker could not start.')
 }
 
-/** In a worker: lets the starting process begin and hurry the shutdown. */
+/** In a worker, lets the starting process start and hurry the shutdown. */
 export function followStarter({ begin, hurry }: Shutdown): void {
   process.on('message', (message: Message) => {
     if (message === 'stop') begin()

@@ -11,13 +11,13 @@ const direction = Type.Optional(
   }),
 )
 
-/** The size of a page if the request names none and the limit allows as many. */
+/** The size of a page if the request does not set it. The limit may lower it. */
 export const defaultPageSize = 50
 
 const size = (maxSize: number) =>
   pageLimit(maxSize, `The maximum number of items on the page. Default: ${Math.min(defaultPageSize, maxSize)}.`)
 
-/** `cursor` of a cursor configuration: the `next_cursor` of the page before. */
+/** `cursor` of a cursor configuration: the `next_cursor` of the previous page. */
 export const nextCursor = Type.Optional(
   Type.String({
     maxLength: maxCursorCharacters,
@@ -29,7 +29,10 @@ export const nextCursor = Type.Optional(
 export const maxFields = 100
 const maxIncludes = 10
 
-/** The members that list, filter and related share: the members of the items, the entities to include, the form of links, and a count. */
+/**
+ * The members that list, filter and related share: the fields of the items, the entities to include, the form of links,
+ * and a count.
+ */
 const pageMembers = {
   fields: Type.Optional(
     Type.Array(text(), {
@@ -51,7 +54,7 @@ const pageMembers = {
   links: linksById,
   count: Type.Optional(flag('Whether the response has `count`, the exact number of all items, and `sequence`.')),
 }
-/** The most identifiers of a request for named entities. */
+/** The maximum number of identifiers of a request for named entities. */
 export const maxNamed = 1_000
 
 /** Body of the get endpoints. */
@@ -153,7 +156,7 @@ export const warnings = Type.Array(warning, {
   description: 'Keys of the request that are not declared and that no entity carries. Absent if there are none.',
 })
 
-/** The time of which a filter asked. */
+/** The time by which relative times were resolved. */
 export const evaluatedAt = Type.Optional(
   time('The time that the relative times of the filter counted from. Absent if it has none.'),
 )
@@ -161,7 +164,7 @@ export const evaluatedAt = Type.Optional(
 /** The schemas of both kinds of entity. */
 type Elements = { person: TSchema; record: TSchema }
 
-/** An item of a page, and what `fields` names of it. The elements are what a page can include. */
+/** An item of a page: a whole element, or the members that `fields` names. A page can include all `Elements`. */
 function itemsOf(element: TSchema, { person, record }: Elements) {
   const { title, properties } = element as TObject & { title: string }
   const included = Type.Optional(
@@ -193,11 +196,11 @@ export function namedAnswer(element: TSchema, elements: Elements) {
   ])
 }
 
-/** The response of list, filter and related for one kind of entity: whole items, or what `fields` names of them. */
+/** The response of list, filter and related for one kind of entity: whole items, or the members that `fields` names. */
 export function answerSchema(element: TSchema, elements: Elements, name: 'List' | 'Filter' | 'Related') {
   const { title, item, selection } = itemsOf(element, elements)
   const has_more = flag('Whether another page follows.')
-  // Also a list names fields, in the `where` of its order.
+  // A list can name fields too, in the `where` of its order.
   const rest = {
     ...counts,
     ...(name !== 'Related' && { evaluated_at: evaluatedAt, warnings: Type.Optional(warnings) }),

@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: stack, $3: key, $4: the ids of the key's archived relationships, whose links a read still shows. Returns whether an entity
- * carries the key, and the number of the last change that the search includes.
+ * $2: stack, $3: key, $4: the ids of the key's archived relationships, whose links reads still show. Returns whether an
+ * entity carries the key, and the number of the last change that the search includes.
  */
 export const searchKeySql = statement(
   'search_key',
@@ -14,9 +14,9 @@ export const searchKeySql = statement(
 )
 
 /**
- * $2: stack, $3: key, $4: the number of a change up to which no entity carried the key, $5: the maximum number of changes to
- * search. Returns whether a later change gave the key to an entity, and the number of the last change. `carried` is null if there
- * are more changes than the maximum.
+ * $2: stack, $3: key, $4: the number of a change up to which no entity carried the key, $5: the maximum number of
+ * changes to search. Returns whether a later change gave the key to an entity, and the number of the last change.
+ * `carried` is null if there are more changes than the maximum.
  */
 export const searchKeySinceSql = statement(
   'search_key_since',

@@ -45,7 +45,10 @@ export function recordRoutes({ limits }: Config, schemas: EntitySchemas): Route[
   ]
 }
 
-/** The id of the stack in the path. A stack is never deleted and its key and kind never change, so a cached one is sufficient. */
+/**
+ * The id of the stack in the path. A cached stack is sufficient, because stacks are never deleted and their keys and
+ * kinds never change.
+ */
 async function stackOf({ context, params, signal }: Call): Promise<number> {
   const known = (await cachedDefinitions(context, signal)).stacks.find(stack => stack.key === params.stack_key)
   return known?.id ?? findStack(await currentDefinitions(context, signal), params.stack_key!).id

@@ -4,7 +4,7 @@ import { personAddresses } from '../route/person-addresses.ts'
 import { type Route, route } from '../route/route.ts'
 import { readSubject } from './subject.ts'
 
-/** The accesses of a person, by external and by internal identifier. */
+/** The endpoints that list the accesses to a person, by external and by internal identifier. */
 export const accessesEndpoints = (): Route[] =>
   personAddresses.map(({ path, params, suffix, by }) =>
     route<AccessesQuery>({

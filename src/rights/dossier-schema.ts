@@ -230,9 +230,9 @@ export const dossierLine = Type.Union(
 )
 export type DossierLine = Static<typeof dossierLine>
 
-/** The types of the lines before the last one, which counts them. */
+/** The types of all lines but the last, which has their counts. */
 export type LineType = Exclude<DossierLine['type'], 'end'>
-/** The types of lines that have a section of the page. */
+/** The types of lines that the page has a section for. */
 export type SectionType = Exclude<LineType, 'about'>
 
 /** Query of a dossier. */

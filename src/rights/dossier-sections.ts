@@ -32,7 +32,7 @@ import {
 } from './dossier-sql.ts'
 import { readOtherHolders } from './subject.ts'
 
-/** The people of a dossier, and the snapshot that it is read from. */
+/** The people of a dossier, and the snapshot that its sections read. */
 export type DossierSource = {
   db: Snapshot
   organization_id: number
@@ -42,16 +42,19 @@ export type DossierSource = {
   people: string[]
   made_by: string
   request_id: string
-  /** The external identifier that the request has. */
+  /** The external identifier in the request. */
   name: string | undefined
-  /** Notes the linked records, for the access log. */
+  /** Records the linked records for the access log. */
   shown: Shown
 }
 
-/** The other members of the lines of one type, each as an object or as JSON, and the tables whose rows they show. */
+/**
+ * The lines of one type. `read` yields the other members of each line, as an object or as JSON. The lines show rows of
+ * `tables`.
+ */
 type Section = { type: LineType; tables: string[]; read(source: DossierSource): AsyncGenerator<string | object> }
 
-/** One statement reads at most this many rows, texts of up to 64 KiB, or bytes of records and changes. */
+/** A statement reads at most this many rows, texts of up to 64 KiB, or bytes of records and changes. */
 const rowsPerRead = 500
 const textsPerRead = 10
 const bytesPerRead = 512 * 1024
@@ -59,7 +62,10 @@ const bytesPerRead = 512 * 1024
 /** Higher than every version. */
 const noVersion = 2_147_483_647
 
-/** The sections of a dossier in their order. Each reads as it is sent, so that a dossier of any size needs little memory. */
+/**
+ * The sections of a dossier in order. Each section reads while it is sent, so a dossier of any size needs little
+ * memory.
+ */
 export const dossierSections: readonly Section[] = [
   { type: 'about', tables: [], read: readAbout },
   { type: 'profile', tables: ['entities'], read: readProfile },
@@ -84,7 +90,7 @@ export const dossierSections: readonly Section[] = [
   { type: 'access', tables: ['access_batches'], read: readAccesses },
 ]
 
-/** The tables that hold what belongs to a person and have no section, and why. */
+/** The tables with data of a person that no section shows, and the reason. */
 export const notInDossier: Readonly<Record<string, string>> = {
   access_index: 'where the entries of the access log are, by hashes',
   address_answers: 'copies of answers, under the address that the person had then',
@@ -118,7 +124,7 @@ async function* readAbout(source: DossierSource) {
 type Consent = { consent_type_id: number; channel: string }
 type Person = Record<string, unknown> & { external_id: string | null; state: string; consents: Consent[] }
 
-/** Reads the person as a read shows it. Undefined for one who was deleted or erased. */
+/** Returns the person as a read shows it. Undefined for a deleted or erased person. */
 export async function readPerson({ db, organization_id, definitions, id }: DossierSource): Promise<Person | undefined> {
   const values = [organization_id, peopleStackId, [id], unlimitedRowBytes, false]
   const [found] = await db.query<{ row: string | null }>(readByIdentifier.id, values)
@@ -156,8 +162,8 @@ async function* readMatchKeys(source: DossierSource) {
 }
 
 /**
- * Reads the rows of a statement in parts of `limit`: those of `subject`, each part after the last row of the one before. `first` has the
- * columns of the order, in this order, with values before every row.
+ * Reads the rows of a statement about `subject` in parts of `limit`, each part after the last row of the previous one.
+ * `first` has the columns of the order, with values that precede every row.
  */
 async function* readInParts<R extends Row>(
   { db, organization_id }: DossierSource,
@@ -190,7 +196,7 @@ function readMerges(source: DossierSource) {
   return readInParts(source, readMergesSql, source.people, { merge_id: 0 }, textsPerRead)
 }
 
-/** The name of a consent type, which may be archived. */
+/** The name of a consent type, including archived ones. */
 const consentType = ({ consent_types }: Definitions, id: number) => consent_types.find(type => type.id === id)
 const consentTypeName = (definitions: Definitions, id: number) => consentType(definitions, id)?.name ?? String(id)
 
@@ -296,10 +302,10 @@ async function* readDeliveries({ db, organization_id, people }: DossierSource) {
     }
 }
 
-/** The rest of a webhook's URL may be a secret. */
+/** Returns the origin of a webhook's URL, because the rest may contain a secret. */
 const originOf = (url: string | null) => (url === null ? null : (URL.parse(url)?.origin ?? null))
 
-/** Reads the rows about the people, of which there are few. */
+/** Reads all rows about the people at once, because there are few. */
 function readAll(sql: Statement) {
   return async function* ({ db, organization_id, people }: DossierSource) {
     yield* await db.query(sql, [organization_id, people])
@@ -311,7 +317,7 @@ async function* readAccesses(source: DossierSource) {
   for await (const found of readEntries(source, { entities: people })) {
     if (!('entry' in found)) continue
     const { ids, ...entry } = toEntry(found, definitions)
-    // The request may have shown others, who are none of the person's business.
+    // The request may have shown other people, whose ids do not belong in this dossier.
     yield { ...entry, ids: ids.filter(id => people.includes(id)) }
   }
 }

@@ -2,7 +2,7 @@ import { personNamed, personWithId, survivorOf } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 import { channels, channelTable } from '../values/channels.ts'
 
-/** The person whose id is this expression, with the ids of the people who were merged into it. */
+/** The person whose id is this expression, and the ids of the people who were merged into it. */
 const personBy = (id: string) =>
   `select p.id, array(
      select m.merged_id from merges m
@@ -11,8 +11,8 @@ const personBy = (id: string) =>
    from (select ${id} as id) p where p.id is not null`
 
 /**
- * $2: internal or external identifier. Returns the person of the dossier. A deleted person is found too, and the
- * identifier of a merged person finds the survivor.
+ * $2: internal or external identifier. Returns the person of the dossier, even if it was deleted. The identifier of a
+ * merged person finds the survivor.
  */
 export const findSubject = {
   id: statement(
@@ -22,7 +22,10 @@ export const findSubject = {
   external_id: statement('find_dossier_subject', personBy(personNamed('$2'))),
 }
 
-/** $2: person. Returns who holds the data, the number of the newest change, and the last operation on the person. */
+/**
+ * $2: person. Returns the organization that holds the data, the number of the newest change, and the last operation on
+ * the person.
+ */
 export const readAboutSql = statement(
   'read_dossier_about',
   `select o.key as organization, s.display_name, s.contact_email, s.privacy_url, now() as at, h.sequence as head, h.log_id,
@@ -36,14 +39,17 @@ export const readAboutSql = statement(
    where o.id = $1`,
 )
 
-/** $2: person. Returns what the row holds besides what a read shows. */
+/** $2: person. Returns the values of the row that reads do not show. */
 export const readOwnSql = statement(
   'read_dossier_own',
   `select e.attributes, e.email_key, e.mobile_key, e.name_key from entities e
    where e.organization_id = $1 and e.stack_id = 0 and e.id = $2`,
 )
 
-/** $2: people, $3: consent type and $4: version to begin after, $5: limit. The texts that answers of the people name. */
+/**
+ * $2: people, $3: consent type and $4: version to begin after, $5: limit. Returns the texts that answers of the people
+ * name.
+ */
 export const readTextsSql = statement(
   'read_dossier_texts',
   `select t.consent_type_id, t.version, t.language, t.text, t.url, encode(t.sha256, 'hex') as sha256, t.created_at
@@ -56,7 +62,7 @@ export const readTextsSql = statement(
    order by t.consent_type_id, t.version limit $5`,
 )
 
-/** $2: people. Returns the events and suppressions of their addresses, also of those that they got by merges. */
+/** $2: people. Returns the events and suppressions of their addresses, including addresses from merges. */
 export const readAddressesSql = statement(
   'read_dossier_addresses',
   `select d.channel, d.address, d.reason, d.suppressed_from, nullif(d.suppressed_until, 'infinity') as suppressed_until, d.events
@@ -70,7 +76,7 @@ export const readAddressesSql = statement(
    order by d.channel, d.address`,
 )
 
-/** Whether no earlier link leads to the same entity: each linked record is shown once. */
+/** Whether no earlier link leads to the same entity, because the dossier shows each linked record once. */
 const isFirstOut = `not exists (
      select from links f
      where f.organization_id = $1 and f.target_id = l.target_id and f.source_id = $2 and f.attribute_id < l.attribute_id
@@ -83,8 +89,8 @@ const isFirstIn = `not exists (
    )`
 
 /**
- * $2: person, $3: attribute and $4: entity to begin after, $5: limit. The links from the person, or to it. `is_first` is false if an
- * earlier link of the dossier names the same entity.
+ * $2: person, $3: attribute and $4: entity to begin after, $5: limit. Returns the links from the person, or the links
+ * to it. `is_first` is false if an earlier link of the dossier leads to the same entity.
  */
 export const readLinksSql = {
   out: statement(
@@ -105,8 +111,8 @@ export const readLinksSql = {
 }
 
 /**
- * $2: a person, $3: after this segment, $4: and after this change, $5: limit. Returns the segments that the person is in, with the change 0,
- * and the changes by which it entered or left one.
+ * $2: a person, $3: after this segment, $4: and after this change, $5: limit. Returns the current segments of the
+ * person with the change 0, and the changes by which it entered or left one.
  */
 export const readSegmentsSql = statement(
   'read_dossier_segments',
@@ -123,8 +129,8 @@ export const readSegmentsSql = statement(
 )
 
 /**
- * $2: person, $3: version to begin after, $4: limit of versions. The deliveries of the person's changes to webhooks, oldest first.
- * A version without a delivery has a row with null.
+ * $2: person, $3: version to begin after, $4: limit of versions. Returns the deliveries of the person's changes to
+ * webhooks, oldest first. A version without a delivery has a row of nulls.
  */
 export const readDeliveriesSql = statement(
   'read_dossier_deliveries',
@@ -149,7 +155,9 @@ export const readAliasesSql = statement(
    order by a.external_id limit $4`,
 )
 
-/** $2: people, $3: merge to begin after, $4: limit. The emails and phones that lead to them by merges. */
+/**
+ * $2: people, $3: merge to begin after, $4: limit. Returns the emails and phones by which merges lead to the people.
+ */
 export const readMergedAddressesSql = statement(
   'read_dossier_merged_addresses',
   `select m.email_key, m.mobile_key, m.at as created_at, m.id as merge_id from merges m
@@ -174,21 +182,21 @@ export const readErasuresSql = statement(
    where e.organization_id = $1 and e.entity_id = any($2::uuid[]) order by e.id`,
 )
 
-/** $2: people. The holds of them, also those that have ended. */
+/** $2: people. Returns their holds, including ended ones. */
 export const readHoldsSql = statement(
   'read_dossier_holds',
   `select h.id as hold_id, h.reason, h.until, h.actor, h.created_at, h.released_at from person_holds h
    where h.organization_id = $1 and h.people && $2::uuid[] order by h.id`,
 )
 
-/** $2: people. Their set-asides. */
+/** $2: people. Returns their set-asides. */
 export const readSetAsidesSql = statement(
   'read_dossier_set_asides',
   `select s.set_aside_id, s.person_id, s.actor, s.at from set_aside_people s
    where s.organization_id = $1 and s.person_id = any($2::uuid[]) order by s.set_aside_id, s.person_id`,
 )
 
-/** $2: people. The rules that will erase or delete them. */
+/** $2: people. Returns the rules that will erase or delete them. */
 export const readNoticesSql = statement(
   'read_dossier_notices',
   `select n.rule_id, r.key as rule_key, r.action, r.after_days, n.entered_at, n.due_at

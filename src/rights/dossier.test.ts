@@ -198,7 +198,7 @@ describe('a dossier', () => {
       external_id: 'ada',
       body: { first_name: `Ada ${n}` },
     }))
-    // Each patch is a set. A slow database does not store 999 in the time of one request.
+    // Each patch is one set. A slow database cannot store 999 in the time of one request.
     for (let first = 0; first < operations.length; first += 333)
       await send('POST', '/v1/people/batch', { operations: operations.slice(first, first + 333) })
     const { lines } = (await readDossier(organization, 'ada')).at(-1)!

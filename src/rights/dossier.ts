@@ -20,10 +20,13 @@ import { readOtherHolders, readSubject } from './subject.ts'
 
 /** The media type of the page. */
 const pageType = 'text/html'
-/** The header with the internal identifiers of the other holders, who are no business of the person that the page is for. */
+/**
+ * The header with the internal identifiers of the other holders. The page does not show them, because it is for this
+ * person only.
+ */
 const holdersHeader = 'Kith-Other-Holders'
 
-/** The dossier of a person, by external and by internal identifier. */
+/** The endpoints of a person's dossier, by external and by internal identifier. */
 export const dossierEndpoints = (): Route[] =>
   personAddresses.map(({ path, params, suffix, by }) =>
     route<DossierQuery>({
@@ -55,10 +58,10 @@ export const dossierEndpoints = (): Route[] =>
   )
 
 const otherScopes = ['people:read', 'consents:read', 'changes:read', 'records:read'] as const satisfies Scope[]
-/** Lines are sent in parts of about this size. */
+/** The approximate size of the parts in which the lines are sent. */
 const partCharacters = 64 * 1024
 
-/** Streams everything that is held about one person, from one snapshot. Throws a Fault: 403 without a scope, 404, 503. */
+/** Streams all data about one person from one snapshot. Throws a Fault of 403 without a scope, of 404 or of 503. */
 async function answerDossier(call: Call<DossierQuery>): Promise<HandlerResult> {
   const { context, caller, params, shown, signal, request_id } = call
   const { organization_id } = context
@@ -87,7 +90,7 @@ const linePrinter: DossierPrinter = {
   end: lines => `${JSON.stringify({ type: 'end', lines })}\n`,
 }
 
-/** The page for the person, in the language that the request asks for, else that of the person or of the organization. */
+/** Makes the page for the person, in the language of the request, else of the person, else of the organization. */
 async function pagePrinterOf(source: DossierSource, { body, acceptLanguage }: Call<DossierQuery>) {
   const person = await readPerson(source)
   const settings = await readSettings(source)
@@ -110,7 +113,7 @@ async function* partsFrom(
 ): AsyncGenerator<Buffer> {
   const end = closeAtAbort(source.db, close, signal)
   try {
-    // A signal that aborted earlier does not call the listener again.
+    // A signal that is already aborted does not call the listener.
     signal.throwIfAborted()
     const lines: Partial<Record<LineType, number>> = {}
     let part = ''

@@ -15,7 +15,8 @@ import { webhookFollower } from '../webhooks/deliver.ts'
 import { applyErasures } from './erasure/apply-erasures.ts'
 import { retentionFollower } from './retention.ts'
 
-// Promises that several parts keep together: aliases, match, merge, unmerge, erasure, dossier, retention and duplicates.
+// Tests of promises that involve several parts: aliases, match, merge, unmerge, erasure, dossier, retention and
+// duplicates.
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 const shop = useShop(service, 'referrer', 'friends', 'employer')
@@ -53,7 +54,7 @@ let runs = 0
 
 type Canaried = { id: string; name: string; email: string; mobile_number: string; canaries: Record<string, string> }
 
-/** Creates a person with a canary in every field, under two names and two emails, with answers, and links in both directions. */
+/** Creates a person with a canary in every field, two names, two emails, answers, and links in both directions. */
 async function createCanaried(who: string): Promise<Canaried> {
   const run = `${process.pid}r${++runs}`
   const canaries: Record<string, string> = {}
@@ -152,7 +153,7 @@ describe('the erasure of a person into whom others were merged', () => {
       expect(erasure.tombstones).toBe(3 * (3 + 2 + 1))
       await expectTombstones(ada, shopper, guest)
       expect(await audit()).toEqual([])
-      // Asked again by any identifier, the answer is the same certificate.
+      // A repeated erasure by any identifier answers with the same certificate.
       for (const again of Object.values(addresses)) expect((await erase(again(people))).erasure).toEqual(erasure)
     })
 
@@ -179,7 +180,7 @@ describe('the erasure of a person into whom others were merged', () => {
     }
     for (const name of ['ada', 'shopper']) {
       expect((await get(name)).status).toBe(404)
-      // A missing person is 500 in the contract of this request.
+      // By the contract of this request, a missing person is answered with 500.
       expect((await shop.send('PATCH', pathOf(name), { first_name: 'A' })).status).toBe(500)
       expect((await unmerging(name, { from: 'shopper' })).status).toBe(404)
     }
@@ -220,7 +221,7 @@ describe('the erasure of a person into whom others were merged', () => {
     await erase(shopper.name)
     expect(await findCanaries(service, shopper.canaries)).toEqual([])
     await expectTombstones(shopper)
-    // The others are as they were, and their log tells what was not the erased person's.
+    // The other people are unchanged, and their log keeps all values that did not come from the erased person.
     expect([await read('ada'), await read('top')]).toEqual([before, top])
     const log = (await dataOf(shop.send('GET', `${pathOf('ada')}/history`))).items as WireChange[]
     expect(log.find(({ after }) => after?.last_name === 'Lovelace')).toMatchObject({
@@ -241,7 +242,7 @@ describe('the erasure of a person into whom others were merged', () => {
     const context = { ...reached, originName: service.config.ledgerOrigin }
     expect(await applyErasures(context, [])).toEqual([])
     expect((await get('eve')).status).toBe(200)
-    // Another program brings the email back past the API.
+    // Another program writes the email to the database, not by the API.
     await service.sql(
       `update entities set email = 'home@example.com', email_key = 'home@example.com' where organization_id = $1 and external_id = 'bob'`,
       [shop.id],
@@ -324,7 +325,7 @@ describe('the erasure of a person into whom others were merged', () => {
 })
 
 describe('an erasure next to other work on the person', () => {
-  /** Runs two requests at once in several orders, and checks what holds after each. */
+  /** Runs two requests concurrently in several orders, and checks the result of each order. */
   async function race(
     set: () => Promise<void>,
     requests: (() => Promise<Reply>)[],
@@ -499,7 +500,7 @@ describe('aliases', () => {
     expect((await importLines(shop, '/v1/people/import', lines)).counts).toMatchObject({ updated: 1, created: 0 })
     await patch('ada', { external_id: 'shopper' })
     expect(await read('shopper')).toMatchObject({ external_id: 'shopper', language: 'it' })
-    // The former name leads to no person, as after every rename.
+    // The former name leads to no person, as after any rename.
     expect((await get('ada')).status).toBe(404)
     const { erasure } = await erase('shopper')
     expect(erasure.tombstones).toBe(3)
@@ -556,7 +557,7 @@ describe('the answers of a survivor', () => {
       )
       expect([address, then]).toMatchObject([address, { allowed: true }])
       const history = await dataOf(shop.send('GET', `${pathOf(address)}/consents/history`))
-      // The internal identifier of the merged person shows what it answered itself.
+      // The internal identifier of the merged person shows only that person's own answers.
       const answers = address === `internal/${shopper.id}` ? [true] : [false, true]
       expect([address, history.items.map(({ state }: { state: boolean }) => state).toSorted()]).toEqual([
         address,
@@ -693,7 +694,7 @@ describe('the retention', () => {
     expect((await shop.send('GET', '/v1/stacks/visits/canary-visit')).status).toBe(404)
     expect(await findCanaries(service, { visit: 'canary-visit' })).toEqual([])
     expect((await read('ada')).attribute_values).toEqual({})
-    // The merge can be undone, without the record.
+    // The merge can still be undone, but without the record.
     await unmerge('ada', 'shopper')
     expect((await read('shopper')).attribute_values).toEqual({})
     await service.sql('delete from followers')
@@ -786,7 +787,7 @@ describe('a process that has not learned of the first alias or erasure', () => {
   })
   afterAll(() => second?.stop())
 
-  /** Sends to the second process, whose definitions are cached before `happen` runs in the first one. */
+  /** Sends a request to the second process, which cached its definitions before `happen` runs in the first one. */
   async function afterwards(happen: () => Promise<unknown>) {
     const send = second.sender(await second.tokenFor(shop.key))
     await dataOf(send('POST', '/v1/people', { external_id: `warm ${++runs}` }))

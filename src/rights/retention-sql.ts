@@ -1,6 +1,9 @@
 import { statement } from '../db/db.ts'
 
-/** $2: stack, $3: the first id that was made after the retention, $4: created before this time, $5: limit. In order of id. */
+/**
+ * $2: stack, $3: the first id that is too new for the retention, $4: created before this time, $5: limit. In order of
+ * id.
+ */
 export const findExpiredSql = statement(
   'find_expired_records',
   `select e.id from entities e
@@ -9,8 +12,8 @@ export const findExpiredSql = statement(
 )
 
 /**
- * $1: organizations, $2: the position of each, $3: the time before which changes lose their values, or null. The organizations that have
- * a retention of records, or a next change that is older.
+ * $1: organizations, $2: the position of each, $3: the time before which changes lose their values, or null. Returns
+ * the organizations that have a retention of records, or whose next change is older than $3.
  */
 export const findRetentionSql = statement(
   'find_retention',
@@ -24,26 +27,32 @@ export const findRetentionSql = statement(
 const forgottenJobs = (job: string) =>
   `${job}.organization_id = $1 and ${job}.ended_at is not null and greatest(${job}.last_sequence, ${job}.after_sequence) <= $2`
 
-/** $2: a change whose values the log has lost. Forgets the refusals of the jobs whose changes it has lost. */
+/**
+ * $2: the last change whose values the log has removed. Deletes the refusals of jobs whose changes lost their values.
+ */
 export const forgetRefusalsSql = statement(
   'forget_job_refusals',
   `delete from job_refusals r
    where r.organization_id = $1 and r.job_id in (select j.id from jobs j where ${forgottenJobs('j')})`,
 )
 
-/** As {@link forgetRefusalsSql}, the jobs themselves. */
+/** Like {@link forgetRefusalsSql}, for the jobs themselves. */
 export const forgetJobsSql = statement('forget_jobs', `delete from jobs j where ${forgottenJobs('j')}`)
 
-/** $2: a change whose values the log has lost. Forgets the imports whose changes it has lost: they cannot be undone any more. */
+/**
+ * $2: the last change whose values the log has removed. Deletes the imports whose changes lost their values, because
+ * they can no longer be undone.
+ */
 export const forgetImportsSql = statement(
   'forget_imports',
   'delete from imports i where i.organization_id = $1 and greatest(i.last_sequence, i.after_sequence) <= $2',
 )
 
 /**
- * $2: after this number, $3: before this time, $4: limit. Removes the values of the next changes of people and records, up to the first
- * that is not older. A change keeps the name that it released, with which the versions of the next entity of that name continue.
- * Returns the last number that was read, how many changes were read and how many had values.
+ * $2: after this number, $3: before this time, $4: limit. Removes the values of the next changes of people and records,
+ * up to the first newer one. A change keeps the name that it released, because the versions of the next entity with
+ * that name continue from it. Returns the last number that was read, the number of changes read, and the number of
+ * those that had values.
  */
 export const emptyChangesSql = statement(
   'empty_changes',

@@ -13,7 +13,7 @@ import { retentionFollower } from './retention.ts'
 const service = useOwnService()
 const dayMs = 86_400_000
 
-/** Lets the retention of one organization work as if it were `days` later. */
+/** Runs the retention of one organization with a clock that is `days` ahead. */
 async function retain({ id }: Organization, days: number, logRetentionDays?: number) {
   const nowMs = () => Date.now() + days * dayMs
   const follower = retentionFollower({ logRetentionDays, nowMs, pausePerWork: 0 })
@@ -34,7 +34,7 @@ const organizationWithEvents = (retention_days: number | null): Promise<Organiza
 
 const visit = (n: number) => ({ external_id: `visit ${n}`, attribute_values: { visitor: 'ada', page: `page ${n}` } })
 
-/** Everything of an organization that a table holds, as text. */
+/** All rows of an organization in a table, as text. */
 const textOf = async ({ id }: Organization, table: string) =>
   JSON.stringify(await service.sql(`select to_jsonb(t) as row from ${table} t where organization_id = $1`, [id]))
 
@@ -82,7 +82,7 @@ describe('the retention of an event stack', () => {
       [null, {}],
       [null, {}],
     ])
-    // There is no tombstone: the name is free.
+    // Retention leaves no tombstone, so the name is free.
     expect((await send('POST', '/v1/stacks/visits', visit(1))).status).toBe(201)
   })
 
@@ -125,7 +125,7 @@ describe('the retention of an event stack', () => {
 })
 
 describe('the retention of the log', () => {
-  /** A person with a history, one who was deleted, and an answer. */
+  /** Creates an organization with a person with a history, a deleted person, and an answer. */
   async function organizationWithHistory() {
     const organization = await service.organization()
     const { send } = organization
@@ -145,7 +145,7 @@ describe('the retention of the log', () => {
     return { ...organization, ada: ada.id as string, bob: bob.id as string }
   }
 
-  /** The part of the receipt of Ada's answer that the ledger has sealed. The receipt verifies. */
+  /** Returns the sealed part of the receipt of Ada's answer, and checks that the receipt verifies. */
   async function sealedPartOf({ send }: Organization) {
     const { status, body } = await send('GET', '/v1/people/augusta/consents/1/email/receipt')
     expect([status, body.error]).toEqual([200, undefined])
@@ -171,7 +171,7 @@ describe('the retention of the log', () => {
     expect(after.filter(({ subject }) => subject === 'person').map(change => [change.before, change.after])).toEqual([
       [null, {}],
       [null, {}],
-      // The names that were released: the versions of their next bearers continue.
+      // The released names stay, because the versions of the next entities with these names continue from them.
       [{ external_id: 'ada' }, {}],
       [null, {}],
       [{ external_id: 'bob' }, {}],

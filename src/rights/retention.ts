@@ -24,7 +24,7 @@ import {
 
 const recordsPerSet = 1_000
 const changesPerSet = 1_000
-/** A retention counts days, so an hour more or less does not matter. */
+/** A retention counts days, so an hour does not matter. */
 const intervalMs = 3_600_000
 const dayMs = 86_400_000
 /** See {@link inSets}. */
@@ -33,15 +33,16 @@ const defaultPausePerWork = 4
 export const retentionAuthor = (): Author => ({ actor: 'retention', request_id: randomUUID() })
 
 type RetentionOptions = {
-  /** KITH_LOG_RETENTION_DAYS. Undefined: the values of changes stay. */
+  /** KITH_LOG_RETENTION_DAYS. Undefined means that changes keep their values. */
   logRetentionDays?: number | undefined
   nowMs?: () => number
   pausePerWork?: number
 }
 
 /**
- * Erases the records of event stacks that are older than the retention of their stack, and removes the values of changes that are older
- * than that of the log. It works by the clock and in small sets. Its position is the last change whose values it has removed.
+ * Erases the records of event stacks that are older than the retention of their stack, and removes the values of
+ * changes that are older than the retention of the log. It works by the clock and in small sets. Its position is the
+ * last change whose values it has removed.
  */
 export function retentionFollower(options: RetentionOptions): Follower {
   return {
@@ -54,7 +55,7 @@ export function retentionFollower(options: RetentionOptions): Follower {
   }
 }
 
-/** Passes over the organizations that keep everything, and those whose log is not old enough yet. */
+/** Skips the organizations that keep everything, and those whose log is not old enough yet. */
 async function passOverOthers(db: Database, news: readonly News[], options: RetentionOptions) {
   const { nowMs = Date.now } = options
   const values = [news.map(each => each.organization_id), news.map(({ after }) => after), oldBefore(options) ?? null]
@@ -62,7 +63,7 @@ async function passOverOthers(db: Database, news: readonly News[], options: Rete
   return passOverIdle(news, found, ({ after }) => restUntil(after, nowMs() + intervalMs))
 }
 
-/** The time before which changes lose their values. Undefined if they keep them. */
+/** The time before which changes lose their values. Undefined if changes keep them. */
 const oldBefore = ({ logRetentionDays, nowMs = Date.now }: RetentionOptions): string | undefined =>
   logRetentionDays === undefined ? undefined : new Date(nowMs() - logRetentionDays * dayMs).toISOString()
 
@@ -80,7 +81,10 @@ async function eraseExpiredRecords(task: Task, options: RetentionOptions): Promi
     if (retention_days !== null) await inSets(task.signal, pausePerWork, () => eraseSet(task, options, id))
 }
 
-/** Erases the oldest expired records of a stack in one transaction. The retention may have changed since. Returns whether none are left. */
+/**
+ * Erases the oldest expired records of a stack in one transaction. It reads the retention again, because it may have
+ * changed. Returns whether no expired record is left.
+ */
 async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stack_id: number): Promise<boolean> {
   const { db, organization_id } = task
   const definitions = await currentDefinitions(task)
@@ -94,7 +98,7 @@ async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stac
   const author = retentionAuthor()
   const entities = await changeOrganization(task, author, async locked => {
     const planned = await planErasures(locked, targets)
-    // Stored responses go within a day, which is the shortest retention. The access log has a retention of its own.
+    // Stored responses expire within a day, which is the shortest retention. The access log has its own retention.
     const erased = await eraseEntities(locked, planned, { ...author, searchesCopies: false })
     return { result: erased.entities.length }
   })
@@ -102,7 +106,10 @@ async function eraseSet(task: Task, { nowMs = Date.now }: RetentionOptions, stac
   return expired.length < recordsPerSet
 }
 
-/** A record's id begins with the second of its creation. A minute more allows for a clock that was ahead. */
+/**
+ * The smallest id of records that were created at a time. An id begins with the second of the creation. An extra minute
+ * allows for a clock that was ahead.
+ */
 function firstIdAt(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000) + 60)
   return uuidOfRecord(seconds.toString(16).padStart(8, '0').padEnd(24, '0'))
@@ -110,7 +117,7 @@ function firstIdAt(ms: number): string {
 
 type EmptiedSet = { count: number; last: number; emptied: number }
 
-/** Removes the values of old changes, each set together with the position. Returns the position. */
+/** Removes the values of old changes. Each set commits together with the position. Returns the position. */
 async function emptyOldChanges(task: Task, options: RetentionOptions): Promise<number> {
   const { db, organization_id, after } = task
   const before = oldBefore(options)

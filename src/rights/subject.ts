@@ -6,10 +6,13 @@ import type { Call } from '../route/call.ts'
 import { personOf } from '../route/person-addresses.ts'
 import { findSubject } from './dossier-sql.ts'
 
-/** A response names at most this many. */
+/** The maximum number of other holders that a response names. */
 const maxOtherHolders = 100
 
-/** Reads the person of a path, who may be deleted, and then those who were merged into it. Throws a Fault of 404. */
+/**
+ * Reads the person of a path, who may be deleted, followed by the people who were merged into it. Throws a Fault of
+ * 404.
+ */
 export async function readSubject(
   { db, organization_id }: Reading,
   { params }: Pick<Call<unknown>, 'params'>,
@@ -22,8 +25,8 @@ export async function readSubject(
 }
 
 /**
- * Reads the internal identifiers of the other people who once had a name and were deleted, but not erased. None if the person was
- * asked for by the internal identifier.
+ * Reads the internal identifiers of other people who had the name and were deleted, but not erased. Empty if the
+ * request has the internal identifier.
  */
 export async function readOtherHolders(
   { db, organization_id }: Reading,

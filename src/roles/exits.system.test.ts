@@ -10,8 +10,8 @@ import { routeTable } from '../process/app.ts'
 import type { Route } from '../route/route.ts'
 import { segmentFollower } from '../segments/segment-follower.ts'
 
-// Two organizations differ only in the values of fields that a role closes. A caller with the role gets the same
-// responses from both, and no response has a closed value.
+// Two organizations differ only in the values of fields that a role closes. A caller with the role must get the same
+// responses from both, and no response may contain a closed value.
 
 const service = useOwnService()
 
@@ -32,10 +32,10 @@ const roles = {
 }
 type RoleKey = keyof typeof roles
 
-/** An organization, what its internal identifiers stand for, and the token of each role. */
+/** An organization, the names of its internal identifiers, and the token of each role. */
 type Side = Organization & { ids: Map<string, string>; tokens: Record<RoleKey, string> }
 
-/** The closed values of a side differ in content, order, size and kind. */
+/** The closed values differ between the sides in content, order, size and kind. */
 const closedOf = (side: number) => ({
   date_of_birth: side === 0 ? '1971-01-01' : '1999-12-31',
   attribute_values: side === 0 ? { diagnosis: 'canary aaa', rank: 1 } : { diagnosis: 'canary zzzzzzzzzz', rank: 9 },
@@ -64,7 +64,7 @@ async function createSide(side: number): Promise<Side> {
   await ok('PATCH', '/v1/schema/stacks/orders', { label: '{remark}' })
   const other = closedOf(side)
   for (const [index, external_id] of ['ada', 'bob', 'eve', 'spare', 'leaves'].entries()) {
-    // In the other organization the closed values have another order.
+    // The order of the closed values differs between the organizations.
     const rank = side === 0 ? index : 9 - index
     const doctor = external_id === 'ada' ? undefined : side === 0 ? 'ada' : index % 2 === 0 ? 'bob' : null
     await ok('POST', '/v1/people', {
@@ -81,7 +81,7 @@ async function createSide(side: number): Promise<Side> {
     await ok('POST', '/v1/stacks/orders', { external_id: `order-${external_id}`, attribute_values })
   }
   await ok('POST', '/v1/stacks/files', { external_id: 'file', attribute_values: { about: side === 0 ? 'ada' : 'bob' } })
-  // The closed values have a history too, and the open ones the same one on both sides.
+  // The closed values have a history too, and the open values have the same history on both sides.
   await ok('PATCH', '/v1/people/ada', { attribute_values: { diagnosis: `cautious ${side}`, city: 'Turin' } })
   await ok('PATCH', '/v1/people/ada', { attribute_values: { ...other.attribute_values, city: 'Rome' } })
   await ok('POST', '/v1/segments', { key: 'romans', filter: { 'attribute_values.city': 'Rome' } })
@@ -132,7 +132,7 @@ async function ask(side: Side, role: RoleKey, { method, path, body, headers = {}
     const decoder = new TextDecoder()
     for await (const chunk of response.body!) {
       text += decoder.decode(chunk as Uint8Array, { stream: true })
-      // The newest change is the last one that the stream sends.
+      // The newest change is the last event of the stream.
       if (/"subject":"role","id":2/.test(text)) break
     }
     controller.abort()
@@ -140,7 +140,10 @@ async function ask(side: Side, role: RoleKey, { method, path, body, headers = {}
   return { status: response.status, text: normalize(`${JSON.stringify(shown)}\n${text}`, side) }
 }
 
-/** Replaces what differs in every organization and request: identifiers, times, keys, cursors, secrets, and the digests of bodies with these. */
+/**
+ * Replaces the parts that differ in every organization and request: identifiers, times, keys, cursors, secrets, and the
+ * digests of bodies with these parts.
+ */
 function normalize(text: string, { ids, key }: Side): string {
   let shown = text.replaceAll(key, '<organization>')
   for (const [id, name] of ids) shown = shown.replaceAll(id, name)
@@ -153,7 +156,7 @@ function normalize(text: string, { ids, key }: Side): string {
     .replace(/(?<="etag","\\"(\d+-)?)[\w-]{22}(?=\\"")/, '<digest>')
 }
 
-/** The requests by which a row is asked: with the first example of its body, and with what the list below adds. */
+/** The requests to an endpoint: the first example of its body, and the requests that the list below adds. */
 function requestsOf(row: Route, side: Side): Request[] {
   const examples = (row.body as { examples?: unknown[] } | undefined)?.examples ?? []
   const body = row.example?.body ?? examples[0]
@@ -360,10 +363,10 @@ const extras: Record<string, Extra[]> = {
   ],
 }
 
-/** Rows that end an entity come last, so that the others are asked while it exists. */
+/** Endpoints that end an entity come last, so that the entity exists for the other requests. */
 const isEnd = ({ method, path }: Route) => method === 'DELETE' || /\/(erase|merge|unmerge|undo)$/.test(path)
 
-/** A replacement sets the closed fields too. */
+/** A replacement also sets the closed fields. */
 const needWhole = ['replacePerson', 'replacePersonById', 'replaceRecord', 'replaceRecordById']
 
 describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role => {
@@ -381,7 +384,7 @@ describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role =
         const [one, other] = await Promise.all([ask(sides[0], role, request), ask(sides[1], role, others[index]!)])
         const where = `${row.operationId} ${index} ${JSON.stringify(request)}`
         expect({ where, ...other }).toEqual({ where, ...one })
-        // A refusal may quote the request.
+        // A refusal may quote values of the request.
         const told = JSON.stringify(request)
         if (!canaries.test(told))
           expect({ where, text: canaries.exec(one.text)?.[0] }).toEqual({ where, text: undefined })
@@ -391,7 +394,7 @@ describe.each(Object.keys(roles) as RoleKey[])('whoever has the role %s', role =
       }
     }
     console.log(`role ${role}: ${compared} answers of ${statuses.size} endpoints compared`)
-    // Each row that keeps to the fields of a role answers something.
+    // Each endpoint with the fields `shown` has at least one success.
     const silent = table.filter(
       row => row.fields === 'shown' && !statuses.get(row.operationId)!.some(status => status < 300),
     )

@@ -21,7 +21,7 @@ const roles = {
 } as const
 type RoleKey = keyof typeof roles
 
-/** The attribute values that a role opens by the names of its fields. */
+/** The attribute values that a role opens by field names. */
 function opened(values: Record<string, unknown>, names: readonly string[]) {
   if (names.includes('*') || names.includes('attribute_values')) return values
   return Object.fromEntries(Object.entries(values).filter(([key]) => names.includes(`attribute_values.${key}`)))
@@ -32,7 +32,10 @@ const acme = { size: 7, secret: 'of acme' }
 type Answer = { status: number; text: string }
 const tokens = new Map<RoleKey, string>()
 
-/** Sends a request with a role. The document has all members of an entity as required, so the response is not compared with it. */
+/**
+ * Sends a request with a role, without comparing the response with the document, which requires all members of an
+ * entity.
+ */
 async function ask(role: RoleKey, method: string, path: string, body?: unknown): Promise<Answer> {
   const response = await fetch(`${service.address}${path}`, {
     method,
@@ -124,7 +127,7 @@ describe('concurrent reads', () => {
     const headers = { Authorization: `Bearer ${token}` }
     let current = 'first_name'
     let isOver = false
-    // Odd while a change is under way.
+    // The number is odd during a change.
     let steps = 0
     const readOn = async () => {
       while (!isOver) {

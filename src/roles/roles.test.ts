@@ -10,7 +10,10 @@ const scopes = allScopes.split(' ')
 const desk = { people: { read: ['attribute_values.city', 'first_name'], write: ['first_name'] } }
 const createRole = (fields: unknown = desk, key = 'desk') => ok('POST', '/v1/roles', { key, scopes, fields })
 
-/** Sends requests of a token that has the role, without comparing them with the document, whose entities have all members. */
+/**
+ * Returns a sender for a token with the role. It does not compare responses with the document, whose entities have all
+ * members.
+ */
 async function senderOf(role = 'desk', name = `token of ${role}`) {
   const { token } = await ok('POST', '/v1/tokens', { scopes, role, name, expires_in: 600 })
   return async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -83,7 +86,7 @@ describe('a role', () => {
     await ok('POST', '/v1/people', { external_id: 'ada', first_name: 'Ada', last_name: 'Lovelace' })
     const ask = await senderOf()
     expect((await ask('GET', '/v1/people/ada')).body.data.first_name).toBe('Ada')
-    // As another process commits it: this one hears nothing of it.
+    // Another process commits the change in this way, without notifying this one.
     const changeRole = (change: string) =>
       service.sql(
         `with changed as (update change_heads set schema_version = schema_version + 1 where organization_id = $1)

@@ -15,10 +15,10 @@ import { profileFlags, profileTexts } from '../values/profile-fields.ts'
 import type { RoleBody, RolePatch } from './schema.ts'
 import { insertRoleSql, updateRoleSql } from './sql.ts'
 
-/** Every process holds the roles of its organizations in memory. */
+/** The maximum number of roles, because every process keeps the roles of its organizations in memory. */
 const maxRoles = 100
 
-/** The role with that key. Throws a Fault of 404 if there is none. */
+/** Returns the role with that key. Throws a Fault of 404 if there is none. */
 export function findRole({ roles }: Definitions, key: string): Role {
   return roles.find(role => role.key === key) ?? refuse('not_found', 'There is no such role.')
 }
@@ -48,8 +48,8 @@ export async function createRole(call: DefinitionCall, body: RoleBody): Promise<
 }
 
 /**
- * Changes a role. The change applies to the next request of each caller with the role. Throws a Fault: 404 if there is
- * none, 400 if it breaks a rule or may open more than the caller has.
+ * Changes a role. The change applies to the next request of each caller with the role. Throws a Fault of 404 for an
+ * unknown role, and of 400 if the role breaks a rule or may open more than the caller has.
  */
 export async function patchRole(call: DefinitionCall, caller: Caller, key: string, patch: RolePatch): Promise<Role> {
   const definitions = await changeDefinitions(call, (current, at, tx) => {
@@ -75,7 +75,7 @@ export async function patchRole(call: DefinitionCall, caller: Caller, key: strin
 
 const scopeOf = (scopes: readonly string[]) => [...new Set(scopes)].join(' ')
 
-/** The fields with their members in one order, so that equal ones are the same JSON. */
+/** The fields with their members in a fixed order, so that equal ones have the same JSON. */
 function fieldsOf(fields: RoleBody['fields']): Role['fields'] {
   if (!fields) return null
   const owners = Object.entries(fields).sort(([one], [other]) => (one < other ? -1 : 1))
@@ -98,7 +98,10 @@ function throwIfInvalid(fields: Role['fields'], { stacks }: Definitions): void {
   if (details.length > 0) refuse('invalid_parameter', 'The role names unknown fields. See details.', { details })
 }
 
-/** An attribute may be named before it is declared, because undeclared keys have values too. */
+/**
+ * Returns the faults of the fields of an owner. Undeclared attributes are allowed, because undeclared keys have values
+ * too.
+ */
 function faultsOf(owner: string, { read, write }: FieldNames): Detail[] {
   const known = new Set([allFields, 'attribute_values', ...(owner === peopleKey ? personFields : [])])
   const access = { read: new Set(read), write: new Set(write) }

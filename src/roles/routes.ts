@@ -9,7 +9,10 @@ const path = '/v1/roles'
 const tag = 'Roles'
 const byKey = { tag, path: `${path}/{role_key}`, params: { role_key: 'key' }, answer: roleSchema } as const
 
-/** The route table of roles. A caller gives a role only scopes that it has, and one whose own role names fields changes none. */
+/**
+ * The route table of roles. A caller can give a role only scopes that it has itself. A caller whose own role names
+ * fields cannot change roles.
+ */
 export function roleRoutes(): Route[] {
   return [
     definitionWrite<RoleBody>({

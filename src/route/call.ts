@@ -13,25 +13,25 @@ export type Preferences = {
   if_match: IfMatch
   /** `return=representation`: a PUT or PATCH returns the entity instead of `true`. */
   representation: boolean
-  /** `references=strict`: relationship targets that do not exist are refused instead of created. */
+  /** `references=strict`: kith refuses relationship targets that do not exist instead of creating them. */
   references: 'create' | 'strict'
-  /** `erased=recreate`: another person may get an identifier of an erased one. */
+  /** `erased=recreate`: another person may get an identifier of an erased person. */
   erased: 'refuse' | 'recreate'
-  /** `handling=strict`: a request that would get a warning is refused. */
+  /** `handling=strict`: kith refuses a request that would get a warning. */
   handling: 'lenient' | 'strict'
 }
 
 /**
- * A write notes here the number of a change of its organization, once all of its transaction is done: the log up to it
- * includes the write. The number is 0 before, and for a write without an entry in the log. The response has it in the
- * header X-Kith-Sequence. A dry run of a write of definitions notes the entries that the log would get.
+ * A write stores here the number of a change of its organization, after its whole transaction. The log up to this
+ * number includes the write. The number is 0 before that, and for a write without an entry in the log. The response has
+ * it in the header X-Kith-Sequence. A dry run of a write of definitions stores the entries that the log would get.
  */
 export type Written = { sequence: number; changes?: readonly object[] }
 
-/** The header of a write's response with the number of the change log that includes it, see {@link Written}. */
+/** The header of a write's response with the change number up to which the log includes it, see {@link Written}. */
 export const sequenceHeader = 'X-Kith-Sequence'
 
-/** A request, as the pipeline has read and checked it. */
+/** A request after the pipeline has read and checked it. */
 export type Input<Body = unknown> = {
   limits: Config['limits']
   caller: Caller
@@ -43,7 +43,7 @@ export type Input<Body = unknown> = {
   /** The length of the raw body or query string. */
   bytes: number
   preferences: Preferences
-  /** The media type that the client prefers to JSON, of the row's `mediaTypes`; undefined for JSON. */
+  /** The media type, one of the row's `mediaTypes`, that the client prefers to JSON. Undefined for JSON. */
   mediaType: string | undefined
   /** The header Accept-Language. */
   acceptLanguage: string | undefined
@@ -52,10 +52,13 @@ export type Input<Body = unknown> = {
   written: Written
   /** The people and records that the request shows or writes, for the access log. */
   shown: Shown
-  /** Only on a row that keeps its responses itself, for a request with an Idempotency-Key. */
+  /** Set for a request with an Idempotency-Key to a row that stores its responses itself. */
   keyed?: Keyed
   request_id: string
-  /** Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not change it. */
+  /**
+   * Returns the URL of the address that the client is connected to, without a slash at the end. Headers do not affect
+   * it.
+   */
   localUrl: () => string
   /** Memory for large responses, in bytes, within the organization's share (fair-pool.ts). */
   memory: {
@@ -63,17 +66,17 @@ export type Input<Body = unknown> = {
     take(bytes: number): Promise<Release>
   }
   /**
-   * Runs the work for a part of a response with a deadline of its own. The request's deadline ends with the first part.
+   * Runs the work for a part of a response with a separate deadline. The request's deadline ends with the first part.
    */
   within: <T>(work: () => Promise<T>) => Promise<T>
-  /** Aborts at the deadline. Running statements are then cancelled on the server. */
+  /** Aborts at the deadline, which also cancels running statements on the server. */
   signal: Signal
 }
 
 /** The argument of a handler: the request, and its organization with the connections of the row's lane. */
 export type Call<Body = unknown> = Input<Body> & {
   context: Context
-  /** Whether they lead to a standby, which may be older than the primary. */
+  /** Whether the connections lead to a standby, which may be behind the primary. */
   isReader: boolean
 }
 
@@ -83,14 +86,16 @@ export type StoredResponse = { status: number; headers: Record<string, string>; 
 /** The digests of a key with its caller and of the request, in hexadecimal. */
 export type RequestKey = { id: string; request_sha256: string }
 
-/** A request with an Idempotency-Key, for a handler that keeps the response in the transaction of its write. */
+/** A request with an Idempotency-Key, for a handler that stores the response in the transaction of its write. */
 export type Keyed = {
   key: RequestKey
-  /** Set when the write begins, which then looks up the key. */
+  /** True once the write has begun, which then looks up the key. */
   hasBegun: boolean
-  /** The form in which a result, or the refusal that `handle` throws, is kept. Undefined for a refusal that is not. */
+  /**
+   * The form in which a result, or a refusal thrown by `handle`, is stored. Undefined for a refusal that is not stored.
+   */
   toKept(handle: () => HandlerResult): StoredResponse | undefined
-  /** The result that was kept. Throws a refusal. */
+  /** Returns the stored result, or throws the stored refusal. */
   replay(response: StoredResponse): HandlerResult
 }
 
@@ -100,7 +105,7 @@ export type BatchCall<Body = unknown> = Call<Body> & {
   checkItem: (value: unknown) => Record<string, unknown>
 }
 
-/** The handler of a long response receives this besides its call. */
+/** The further argument of the handler of a long response. */
 export type StreamState = {
   /** Returns the refusal for an error. Logs the error if it is a fault of kith or of the database. */
   explain: (error: unknown) => Refusal
@@ -111,7 +116,7 @@ export type StreamState = {
 /** The call of a row whose request may wait for events. Its `body` is the query. */
 export type FollowingCall<Query = unknown> = Call<Query> & StreamState & { following: Following }
 
-/** The call of a row whose body is JSON lines, or a table of CSV. Its `body` is the query. */
+/** The call of a row whose body is JSON lines or a CSV table. Its `body` is the query. */
 export type StreamingCall<Query = unknown> = Call<Query> &
   StreamState & {
     /** The body's bytes as they arrive. Throws if the connection closes, or if no data arrives in time. */
@@ -124,11 +129,11 @@ export type StreamingCall<Query = unknown> = Call<Query> &
 
 /** A request that may wait for events, for longer than its deadline. */
 export type Following = {
-  /** The header Last-Event-ID of a client of server-sent events that connects again. */
+  /** The header Last-Event-ID, which a client of server-sent events sends when it reconnects. */
   lastEventId: string | undefined
   /**
-   * Ends the deadline and takes the request out of the requests under way, so that it holds back no other one. The
-   * handler limits the number of such requests itself.
+   * Ends the deadline, and removes the request from those under way, so that it does not block others. The handler
+   * limits the number of such requests itself.
    */
   begin(): void
   /** Verifies the request's token again. Throws a Fault of 401 if it is no longer valid. */

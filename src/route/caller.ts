@@ -7,20 +7,20 @@ export type Caller = Readonly<{
   organization: Readonly<{ id: number; key: string }>
   subject: string
   scopes: ReadonlySet<Scope>
-  /** Distinguishes callers with the same subject. Stored responses of requests with an Idempotency-Key belong to it. */
+  /** Distinguishes callers with the same subject. It owns the stored responses of requests with an Idempotency-Key. */
   identity: string
   credential: Credential
-  /** The key of its role, if it has one. */
+  /** The key of the caller's role, if it has one. */
   role?: string | undefined
-  /** The fields that its role may read and write. Undefined: all. */
+  /** The fields that the caller's role may read and write. Undefined means all. */
   rights?: FieldRights
-  /** The version of the definitions that its role was taken from. */
+  /** The version of the definitions that the role comes from. */
   roleVersion?: number
 }>
 
 /**
- * The client, session and listed token that a caller's token or cookie ends with, and its end in Unix time in milliseconds. `budget` is the
- * name under which rate limits count: what a caller's tokens do counts as its own.
+ * The client, session or listed token behind a caller's token or cookie, and the end of its validity as Unix time in
+ * milliseconds. Rate limits count under `budget`. The tokens of a caller share the caller's budget.
  */
 export type Credential = Readonly<{
   client_id: string | undefined
@@ -40,7 +40,10 @@ export function requireGrantable(caller: Caller, requested: readonly Scope[]): v
   if (details.length > 0) refuse('invalid_parameter', 'A caller can grant only scopes that it has itself.', { details })
 }
 
-/** The role that a caller gives: the requested one, or its own. Throws a Fault of 400 if a caller with a role requests another one. */
+/**
+ * Returns the role that a caller gives to others: the requested one, or its own. Throws a Fault of 400 if a caller with
+ * a role requests another one.
+ */
 export function grantedRole({ role: own }: Caller, requested: string | undefined): string | undefined {
   if (own !== undefined && requested !== undefined && requested !== own)
     throw new Fault(createValueRefusal('/role', `A caller with a role can give only its own, ${JSON.stringify(own)}.`))

@@ -8,14 +8,14 @@ import type { Route } from './route.ts'
 /** The members of an entity that a role can close. */
 const closable: ReadonlySet<string> = new Set([...readTexts, ...profileFlags, 'consents'])
 
-/** The JSON of an entity, as a read shows it, without the fields that may not be read. Numbers stay exact. */
+/** The JSON of an entity, as a read shows it, without closed fields. Numbers stay exact. */
 export function closeEntity(json: string, access: FieldAccess): string {
   const entity = parseExactly(json)
   if (typeof entity !== 'object' || entity === null) return json
   return JSON.stringify(closeValues(entity as Record<string, unknown>, access))
 }
 
-/** The values of an entity, or those that a change of the log has, without those that may not be read. `attribute_values` may be empty then. */
+/** The values of an entity or of a logged change, without closed fields. `attribute_values` may become empty. */
 export function closeValues(values: Record<string, unknown>, access: FieldAccess): Record<string, unknown> {
   const shown = Object.entries(values).filter(([name]) => !closable.has(name) || mayRead(access, name))
   return Object.fromEntries(
@@ -26,13 +26,15 @@ export function closeValues(values: Record<string, unknown>, access: FieldAccess
   )
 }
 
-/** The attribute values whose keys may be read. */
+/** The attribute values with readable keys. */
 export const closeAttributes = (values: Record<string, unknown>, access: FieldAccess): Record<string, unknown> =>
   Object.fromEntries(Object.entries(values).filter(([key]) => mayRead(access, `attribute_values.${key}`)))
 
 const people = 'people'
 
-/** Throws a Fault of 403 unless the role of the caller opens the fields that the row needs, see `fields` of the route table. */
+/**
+ * Throws a Fault of 403 unless the caller's role opens the fields that the row needs, see `fields` of the route table.
+ */
 export function requireFields({ path, fields }: Route, { caller, params }: Pick<Call, 'caller' | 'params'>): void {
   const { rights } = caller
   if (!rights || fields === 'none') return

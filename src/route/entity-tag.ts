@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto'
 import { createRefusal, type Refusal } from '../values/errors.ts'
 
-/** The precondition of a request: `*`, or the accepted versions and the tags that are none. Null if the request has none. */
+/**
+ * The precondition of a request: `*`, or the accepted versions, and tags that kith did not make. Null without a
+ * precondition.
+ */
 export type IfMatch = '*' | readonly (number | string)[] | null
 
 /** The entity tag of a version. */
@@ -10,18 +13,18 @@ export const entityTag = (version: number): string => `"${version}"`
 const digestCharacters = 22
 
 /**
- * The entity tag of a body: the tag of its version, if it has one, with a digest of all that the body shows. Other entities, definitions and
- * time change what a read shows, and not the version. The digest has 132 bits of SHA-256.
+ * The entity tag of a body: the tag of its version, if any, and a digest of the body. Changes of other entities and of
+ * definitions, and the passing of time, change a read without changing the version. The digest has 132 bits of SHA-256.
  */
 export function bodyTag(versionTag: string | undefined, body: string): string {
   const digest = hash('sha256', body, 'base64url').slice(0, digestCharacters)
   return versionTag === undefined ? `"${digest}"` : `${versionTag.slice(0, -1)}-${digest}"`
 }
 
-/** Whether an If-None-Match header has the tag. A proxy may have made it weak, which does not matter here (RFC 9110, 13.1.2). */
+/** Whether an If-None-Match header contains the tag. A weak tag of a proxy matches too (RFC 9110, 13.1.2). */
 export const meetsIfNoneMatch = (header: string, tag: string): boolean => header.trim() === '*' || header.includes(tag)
 
-/** Whether a version meets the precondition. Undefined is the version of an entity that does not exist. */
+/** Whether a version meets the precondition. The version of a missing entity is undefined. */
 export const meetsIfMatch = (ifMatch: IfMatch, version: number | undefined): boolean =>
   ifMatch === null || (version !== undefined && (ifMatch === '*' || ifMatch.includes(version)))
 
@@ -35,7 +38,7 @@ const eachTag = new RegExp(tag, 'g')
 const ownTag = new RegExp(`^"(0|[1-9]\\d{0,9})(?:-[\\w-]{${digestCharacters}})?"$`)
 
 /**
- * Parses `If-Match`. A tag of kith becomes its version. A weak or foreign tag stays a text, which matches nothing.
+ * Parses `If-Match`. A tag of kith becomes its version. A weak or foreign tag stays a text, which matches no version.
  * Returns undefined if the header is not a list of tags.
  */
 export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
@@ -47,7 +50,7 @@ export function readIfMatch(text: string): Exclude<IfMatch, null> | undefined {
   })
 }
 
-/** The refusal of a request whose precondition does not hold. It says so if no version has one of the tags. */
+/** The refusal of a request whose precondition fails. Its message explains a foreign tag, if there is one. */
 export function buildOtherVersionRefusal(ifMatch: IfMatch, otherwise: string): Refusal {
   const foreign = Array.isArray(ifMatch) ? ifMatch.find(tag => typeof tag === 'string') : undefined
   return createRefusal('invalid_parameter', foreign === undefined ? otherwise : foreignMessage(foreign), {

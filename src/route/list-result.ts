@@ -1,12 +1,12 @@
 import { yieldIfDue } from '../process/event-loop.ts'
 import type { EnvelopeResult } from './result.ts'
 
-/** The elements of a long list are joined into pieces of at least this length. */
+/** The elements of a long list are joined into chunks of at least this length. */
 const pieceCharacters = 64 * 1024
 
 /**
- * A payload with the list `items`, whose elements are made one after the other. `rest` is the JSON of its other members. A long list is
- * printed over several turns of the event loop, and sent in pieces.
+ * A payload with the list `items`, whose elements are made one by one. `rest` is the JSON of its other members. A long
+ * list is printed over several turns of the event loop, and sent in chunks.
  */
 export async function listResult<T>(
   values: readonly T[],

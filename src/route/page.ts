@@ -5,7 +5,7 @@ import type { Observer } from '../process/observer.ts'
 import type { Signal } from '../process/signal.ts'
 import type { Refusal } from '../values/errors.ts'
 
-/** A request for a page. The path names what it may see, so it needs no token of the API. */
+/** A request for a page. The token in the path authorizes it, so it needs no token of the API. */
 export type PageCall = {
   db: DatabasePool
   limits: Config['limits']
@@ -23,10 +23,13 @@ export type PageCall = {
   signal: Signal
 }
 
-/** A page in HTML. It may load nothing but the styles, which are all its `style` element contains, and submits forms to kith. */
+/**
+ * An HTML page. It may load only the styles, which are the whole content of its `style` element, and it submits forms
+ * to kith.
+ */
 export type HtmlPage = { status: number; html: string; style: string }
 
-/** A page for people at a path outside `/v1`: what GET shows and what POST changes. */
+/** A page for people at a path outside `/v1`, with a handler for GET and one for POST. */
 export type PageRoute = {
   /** A path with one parameter at its end. */
   path: string
@@ -38,15 +41,15 @@ export type PageRoute = {
   refuse(call: PageCall, refusal: Refusal): HtmlPage
 }
 
-/** A request of another service, which has no token of the API: the row checks its signature. */
+/** A request of another service without a token of the API. The row verifies its signature. */
 export type HookCall = Pick<PageCall, 'db' | 'limits' | 'token' | 'request_id' | 'signal'> & {
   observer: Observer
   headers: IncomingHttpHeaders
-  /** The body as it was sent, because a signature is over its bytes. */
+  /** The body as sent, because the signature covers its bytes. */
   body: Buffer
 }
 
-/** A path for the requests of other services, below or outside `/v1`, with one parameter at its end. */
+/** A path for requests of other services, with one parameter at its end. It may be below or outside `/v1`. */
 export type HookRoute = {
   path: string
   bodyBytes: number

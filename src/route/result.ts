@@ -1,8 +1,9 @@
 import type { Release } from '../process/fair-pool.ts'
 
 /**
- * The result of a handler: the payload of the success envelope, as data or as JSON text, in one piece or in several. `release` gives back
- * the memory taken for it; it is called once the response is sent. `definitionsVersion` is that of the definitions at the time of a read.
+ * The result of a handler: the payload of the success envelope, as data or as JSON text, whole or in chunks. `release`
+ * returns the memory taken for it, and is called after the response was sent. `definitionsVersion` is the version of
+ * the definitions at the time of a read.
  */
 export type EnvelopeResult = {
   status: number
@@ -13,13 +14,13 @@ export type EnvelopeResult = {
 
 /**
  * The payload as JSON in parts, with back-pressure. An error before the first part becomes an error response. A later
- * error closes the connection, so that a client never takes a part for the whole. The generator is always iterated.
+ * error closes the connection, so that a client never mistakes a part for the whole. The generator is always iterated.
  */
 export type ChunkedResult = { status: number; headers?: Record<string, string>; parts: AsyncGenerator<Buffer> }
 
 /**
  * The result of a streaming row: JSON lines, or another media type. An error closes the connection, so that a client
- * never takes a part for the whole.
+ * never mistakes a part for the whole.
  */
 export type StreamResult = {
   status: number
@@ -28,7 +29,7 @@ export type StreamResult = {
   contentType?: string
 }
 
-/** A response of the row's `answerType`, sent as it is. */
+/** A response of the row's `answerType`, sent unchanged. */
 export type PlainResult = {
   status: number
   headers?: Record<string, string>
@@ -38,7 +39,7 @@ export type PlainResult = {
 
 export type HandlerResult = EnvelopeResult | ChunkedResult | StreamResult | PlainResult
 
-/** The page of a list, of which one row more than the limit was read. */
+/** A page of a list. The rows include one more than the limit if another page follows. */
 export const listPage = <Row, Item = Row>(
   rows: readonly Row[],
   limit: number,

@@ -5,7 +5,10 @@ import type { BatchCall, Call, FollowingCall, StreamingCall } from './call.ts'
 import type { HandlerResult, StreamResult } from './result.ts'
 import { isWriting, type Scope } from './scopes.ts'
 
-/** The check a path parameter must pass before the handler runs. A `count` is a number from 0, a `path` the rest of the path with its slashes. */
+/**
+ * The check that a path parameter must pass before the handler runs. A `count` is a number from 0. A `path` is the rest
+ * of the path with its slashes.
+ */
 export type ParameterKind =
   | 'external_id'
   | 'uuid'
@@ -30,14 +33,15 @@ export type Route =
 type Variant<Own> = RouteDescription & Own & { [Other in Exclude<'item' | 'line' | 'follows', keyof Own>]?: undefined }
 
 /**
- * When a client may send a request again whose response was lost. `read`: always, because it changes nothing. `safe`: always, because
- * the second time it changes nothing more. `keyed`: under an Idempotency-Key. `versioned`: with a version in If-Match. `once`: never.
+ * When a client may repeat a request whose response was lost. `read`: always, because it changes nothing. `safe`:
+ * always, because a repetition changes nothing more. `keyed`: with an Idempotency-Key. `versioned`: with a version in
+ * If-Match. `once`: never.
  */
 export type Repetition = 'read' | 'safe' | 'keyed' | 'versioned' | 'once'
 
 /**
- * The scope is required, so no route is open by mistake. `statuses` holds the exceptions of the contract: the status of an
- * error code on this endpoint, if it differs from the usual one.
+ * The scope is required, so that no route is open by mistake. `statuses` overrides the usual statuses of error codes on
+ * this endpoint.
  */
 type RouteDescription = {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -46,9 +50,9 @@ type RouteDescription = {
   params?: Record<string, ParameterKind>
   scope: Scope
   /**
-   * The fields that the role of a caller must open, if it names fields. The default is all fields of the entities that
-   * the path names, or of all entities. `none`: the endpoint neither shows nor takes values of entities. `shown`: the
-   * handler leaves out or refuses closed fields. A list: these fields of people.
+   * The fields that a caller's role must open, if it names fields. The default is all fields of the entities in the
+   * path, or of all entities. `none`: the endpoint neither shows nor takes values of entities. `shown`: the handler
+   * omits or refuses closed fields. A list: these fields of people.
    */
   fields?: 'none' | 'shown' | readonly string[]
   operationId: string
@@ -60,13 +64,13 @@ type RouteDescription = {
   body?: TSchema
   /** The shape of `data` on success. Tests validate every response against it; the service itself does not. */
   answer: TSchema
-  /** The statuses of success with their descriptions, if there are others than 200. */
+  /** The statuses of success with their descriptions, if there is another one than 200. */
   successes?: Record<number, string>
-  /** The examples to show, if they are not the first of the schemas' own `examples`. */
+  /** The examples to show instead of the first ones of the schemas' `examples`. */
   example?: { body?: unknown; answer?: unknown }
   /**
-   * Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. `request`: the write
-   * honors If-Match, and its response has no ETag.
+   * Whether the endpoint addresses one entity with a version: a read returns its ETag, a write honors If-Match. With
+   * `request`, the write honors If-Match, but its response has no ETag.
    */
   versioned?: boolean | 'request'
   /**
@@ -74,37 +78,41 @@ type RouteDescription = {
    * receives.
    */
   reveals?: { scope: Scope; identifiers: readonly string[] }
-  /** Whether a write returns an entity, of which the role of the caller may close fields. */
+  /** Whether a write returns an entity with fields that the caller's role may close. */
   closes?: true
   /**
-   * On a write, the shape of `data` if the query has `dry_run=true`: the handler then stores nothing and answers 200. A write whose
-   * body or query has a member `dry_run` needs none. Any other write refuses the parameter.
+   * On a write, the shape of `data` with `dry_run=true`: the handler stores nothing and answers 200. A write whose body
+   * or query has a member `dry_run` needs none. Any other write refuses the parameter.
    */
   dryRun?: TSchema
   /** The supported preferences of the `Prefer` header. */
   prefers?: readonly ('return=representation' | 'references=strict' | 'erased=recreate' | 'handling=strict')[]
   /**
-   * The handler's own refusals, as error codes by status. Those of the pipeline, the 404 of a path parameter and
-   * If-Match are added.
+   * The handler's own refusals, as error codes by status. The refusals of the pipeline, the 404 of a path parameter and
+   * those of If-Match are added.
    */
   refusals?: Partial<Record<number, ErrorCode>>
-  /** Whether the handler keeps the response to an Idempotency-Key in the transaction of its write, see {@link Keyed}. */
+  /**
+   * Whether the handler stores the response to an Idempotency-Key in the transaction of its write, see {@link Keyed}.
+   */
   keepsResponses?: (call: Call) => boolean
-  /** Whether the response shows a secret, which kith does not store. The row then ignores an Idempotency-Key. */
+  /** Whether the response shows a secret that kith does not store. The row then ignores an Idempotency-Key. */
   showsSecret?: true
-  /** When a client may send a write again, if it is not what {@link repetitionOf} derives. */
+  /** When a client may repeat a write, if it differs from the result of {@link repetitionOf}. */
   repeats?: Repetition
-  /** Whether a request with neither a body nor a query uses the defaults instead of being refused. */
+  /** Whether a request without a body or query uses the defaults instead of being refused. */
   hasDefaults?: boolean
-  /** Whether the read runs on a standby where there is one, as reads do that are long or that need not be of this moment. */
+  /** Whether the read runs on a standby if there is one. Long reads and reads of data that may be older do. */
   prefersReader?: true
-  /** Whether the response is JSON lines, each of the shape `answer`. */
+  /** Whether the response is JSON lines of the shape `answer`. */
   streams?: boolean
-  /** The media type of the response, if it is neither JSON nor JSON lines. `answer` is then its shape, without the envelope. */
+  /**
+   * The media type of a response that is neither JSON nor JSON lines. `answer` is then its shape, without the envelope.
+   */
   answerType?: string
-  /** The media types that Accept can choose instead of JSON, with the shape of a line or of the whole. */
+  /** The media types that Accept can select instead of JSON, with the shape of a line or of the whole response. */
   mediaTypes?: Record<string, TSchema>
-  /** Headers of a success that no other row has, with their descriptions. */
+  /** Headers of a success that only this row has, with their descriptions. */
   successHeaders?: Record<string, string>
   /** On a row without a body, the schema of the query, which becomes the call's `body`. */
   query?: TSchema
@@ -116,14 +124,12 @@ type RouteDescription = {
    * document marks the operation.
    */
   deprecated?: { since: string; sunset: string; see: string }
-  /** The security event that a success is, in the access log, or which one it is by the body. */
+  /** The security event that the access log records for a success, or a function that finds it from the body. */
   securityEvent?: SecurityEvent | ((body: Record<string, unknown>) => SecurityEvent | undefined)
   statuses?: Partial<Record<ErrorCode, number>>
 }
 
-/**
- * A path outside `/v1`, which needs no token. It describes the endpoint for the OpenAPI document, without a handler.
- */
+/** A path outside `/v1` that needs no token. It describes the endpoint for the OpenAPI document, without a handler. */
 export type OpenRoute = Pick<
   Route,
   'path' | 'params' | 'operationId' | 'summary' | 'tag' | 'description' | 'refusals'
@@ -141,8 +147,9 @@ export type OpenRoute = Pick<
 }
 
 /**
- * Whether a row honors Idempotency-Key: every write but DELETE, streams, those that show a secret, and those with `people:erase`, of which an erasure
- * that is not complete is repeated until it is. A POST that only reads ignores it.
+ * Whether a row honors Idempotency-Key. Every write does, except DELETE, streams, rows that show a secret, and rows
+ * with `people:erase`, because a client repeats an incomplete erasure until it is complete. A POST that only reads
+ * ignores the key.
  */
 export function honorsIdempotencyKey({
   method,
@@ -153,7 +160,7 @@ export function honorsIdempotencyKey({
   return method !== 'GET' && method !== 'DELETE' && scope.endsWith(':write') && !streams && !showsSecret
 }
 
-/** Whether a read honors If-None-Match: one of an entity, or of definitions. A stream does not. */
+/** Whether a read honors If-None-Match. Reads of an entity or of definitions do, and streams do not. */
 export const honorsIfNoneMatch = ({
   method,
   scope,
@@ -161,7 +168,7 @@ export const honorsIfNoneMatch = ({
 }: Pick<Route, 'method' | 'scope' | 'versioned'>): boolean =>
   method === 'GET' && (versioned === true || scope === 'schema:read')
 
-/** When a client may send a request of the row again, from its method and scope unless the row says it. */
+/** When a client may repeat a request of the row. It follows from the method and the scope, unless the row sets it. */
 export function repetitionOf(
   row: Pick<Route, 'method' | 'scope' | 'streams' | 'showsSecret' | 'versioned' | 'repeats'>,
 ): Repetition {
@@ -171,7 +178,10 @@ export function repetitionOf(
   return row.method === 'PATCH' && row.versioned ? 'versioned' : 'safe'
 }
 
-/** How a write takes `dry_run` from the query: it has an answer for it, it has the member in its body or query, or it refuses it. */
+/**
+ * How a write treats `dry_run` in the query: it has an answer for it, it has the member in its body or query, or it
+ * refuses it.
+ */
 export function dryRunSupport({ dryRun, body, query }: Pick<Route, 'dryRun' | 'body' | 'query'>): {
   isAnswered: boolean
   isBodyMember: boolean
@@ -187,14 +197,14 @@ export function route<Body>(row: RouteDescription & { handle(call: Call<Body>): 
   return row as Route
 }
 
-/** A handler that answers 200 with `true` when it has done its work. */
+/** A handler that does its work and answers 200 with `true`. */
 export const doneOf = <Body>(work: (call: Call<Body>) => Promise<unknown>) =>
   dataOf<Body>(async call => {
     await work(call)
     return true
   })
 
-/** A handler that answers 200 with what it reads or has done. */
+/** A handler that answers 200 with the result of its work. */
 export const dataOf =
   <Body>(read: (call: Call<Body>) => Promise<unknown>) =>
   async (call: Call<Body>): Promise<HandlerResult> => ({ status: 200, data: await read(call) })

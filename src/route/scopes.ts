@@ -27,7 +27,7 @@ const knownScopes: ReadonlySet<string> = new Set(scopes)
 
 const isScope = (text: string): text is Scope => knownScopes.has(text)
 
-/** The scopes that a space-separated text names. A word that is not exactly a scope grants nothing. */
+/** The scopes in a space-separated text. A word that is not exactly a scope grants nothing. */
 export function parseScopes(text: string): ReadonlySet<Scope> {
   return new Set(text.split(' ').filter(isScope))
 }
@@ -35,7 +35,9 @@ export function parseScopes(text: string): ReadonlySet<Scope> {
 /** The distinct words of a space-separated text. */
 export const splitScopes = (text: string): string[] => [...new Set(text.split(' ').filter(word => word !== ''))]
 
-/** The distinct scopes that a space-separated text requests. Throws a Fault of 400 if it has none, or an unknown one. */
+/**
+ * The distinct scopes that a space-separated text requests. Throws a Fault of 400 for an unknown scope, or without any.
+ */
 export function requireScopes(text: string): string[] {
   const words = splitScopes(text)
   const unknown = words.find(word => !isScope(word))
@@ -44,12 +46,12 @@ export function requireScopes(text: string): string[] {
   throw new Fault(createValueRefusal('/scope', words.length > 0 ? message : 'A token needs at least one scope.'))
 }
 
-/** The headers of a refusal of a request without a token or session (RFC 6750). */
+/** The headers of the refusal of a request without a token or session (RFC 6750). */
 export const bearerChallenge = { headers: { 'WWW-Authenticate': 'Bearer realm="kith"' } }
 
 /**
- * Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. `purpose` ends the
- * message's sentence, where the reason is not obvious.
+ * Throws a Fault `forbidden` (RFC 6750 `insufficient_scope`) unless the caller's token has the scope. `purpose` ends
+ * the sentence of the message where the reason is not obvious.
  */
 export function requireScope(caller: { scopes: ReadonlySet<Scope> }, scope: Scope, purpose = ''): void {
   if (caller.scopes.has(scope)) return

@@ -1,7 +1,10 @@
-/** The most ids of an owner that an access lists. */
+/** The maximum number of ids of an owner that an access lists. */
 export const maxShownIds = 500
 
-/** The entities of one stack that a request has shown or written: the first ids, and how many there are. Null if it is unknown which. */
+/**
+ * The entities of one stack that a request has shown or written: the first ids, and the number of all. `stack_id` is
+ * null if the stack is unknown.
+ */
 export type ShownOfStack = { stack_id: number | null; ids: string[]; count: number }
 
 type Noted = { stack_id: number; ids: Set<string>; count: number; takenIds: number; takenCount: number }
@@ -10,14 +13,14 @@ const none: Noted[] = []
 
 /**
  * The people and records that a request shows or writes, for the access log. The readers and writers of entities add
- * them, and the pipeline takes them when the response is sent.
+ * them, and the pipeline takes them when it sends the response.
  */
 export class Shown {
   #stacks = none
-  /** The subject of a security event, such as a new token, if the path of the request does not name it. */
+  /** The subject of a security event, such as a new token, if the path of the request does not have it. */
   target: string | undefined
 
-  /** Notes an entity by its internal identifier. An entity of the first 500 counts once. */
+  /** Adds an entity by its internal identifier. Each of the first 500 entities counts once. */
   add(stack_id: number, id: string): void {
     const noted = this.#of(stack_id)
     if (noted.ids.has(id)) return
@@ -25,7 +28,7 @@ export class Shown {
     noted.count += 1
   }
 
-  /** Counts an entity that is not listed, because 500 others are. */
+  /** Counts an entity without listing it, because 500 others are listed. */
   addUnlisted(stack_id: number): void {
     this.#of(stack_id).count += 1
   }
@@ -34,14 +37,17 @@ export class Shown {
     for (const entity of entities) this.add(stack_id, typeof entity === 'string' ? entity : entity.id)
   }
 
-  /** Whether {@link take} has something to return: an id, or with `counts` a count. */
+  /** Whether {@link take} would return an entity: an id or, with `counts`, a count. */
   hasMore({ counts }: { counts: boolean }): boolean {
     return this.#stacks.some(
       ({ ids, count, takenIds, takenCount }) => ids.size > takenIds || (counts && count > takenCount),
     )
   }
 
-  /** Returns what was added since the last time. `again` lists ids that were returned before once more if they are added again. */
+  /**
+   * Returns the additions since the last call. With `again`, an id that was returned before and added again is listed
+   * again.
+   */
   take(again = false): ShownOfStack[] {
     return this.#stacks.flatMap(noted => {
       const { stack_id, ids, count, takenIds, takenCount } = noted

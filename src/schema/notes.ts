@@ -9,7 +9,7 @@ import {
 import { type Definitions, peopleStackId, type Stack } from '../organizations/definitions.ts'
 import { creationOfStack } from '../stacks/stacks.ts'
 
-/** The attribute that has the text of a note. */
+/** The attribute with the text of a note. */
 const textKey = 'text'
 
 const keys = ['notes', 'person_notes']
@@ -22,7 +22,9 @@ const attributes = [
   { key: 'author', name: 'Author', type: 'text' },
 ] as const
 
-/** The stack of notes about people: its records are erased with the person, and have a text. Undefined if there is none yet. */
+/**
+ * The stack of notes about people: its records have a text and are erased with the person. Undefined if there is none.
+ */
 export function findNotes({ stacks, declared }: Definitions): Stack | undefined {
   return stacks.find(({ id, erased_with }) => {
     const own = declared.get(id)
@@ -32,8 +34,9 @@ export function findNotes({ stacks, declared }: Definitions): Stack | undefined 
 }
 
 /**
- * The stack of notes about people, created with its attributes if there is none. An organization that has another stack `notes` keeps it,
- * and gets `person_notes`. Throws a Fault of 409 if it has both, and of 400 if it has no place for further definitions.
+ * Returns the stack of notes about people, and creates it with its attributes if there is none. An organization with
+ * another stack `notes` keeps that one, and gets `person_notes`. Throws a Fault of 409 if it has both, and of 400 if
+ * the limits allow no further definition.
  */
 export async function ensureNotes(call: DefinitionCall): Promise<{ notes: Stack; isNew: boolean }> {
   let isNew = false

@@ -9,7 +9,7 @@ import { ensureNotes } from './notes.ts'
 import { schema, type ViolationsQuery, violationPage, violationsQuery } from './schema.ts'
 import { answerViolations } from './violations.ts'
 
-/** The routes of all definitions, and of the stored values that stand against their rules. */
+/** The routes of all definitions, and of the stored values that violate their rules. */
 export function schemaRoutes(): Route[] {
   return [
     route({

@@ -21,7 +21,7 @@ export const schema = Type.Object(
   },
 )
 
-/** The names of what a value can violate: its type, or a rule of its attribute. */
+/** The names of possible violations: of the type, or of a rule of the attribute. */
 const violationNames = ['type', ...ruleNames] as const
 export type ViolationName = (typeof violationNames)[number]
 
@@ -29,12 +29,12 @@ const rule = Type.Enum([...violationNames])
 
 type ProposableRule = Exclude<RuleName, 'unique'>
 
-/** The rules that a request may propose. `unique` is a rule of several values. */
+/** The rules that a request may propose. `unique` is excluded, because it concerns several values. */
 export const proposableRules = ruleNames.filter((name): name is ProposableRule => name !== 'unique')
 
 const proposed = 'Check this rule in place of the rules of the attribute: what a PATCH with it would leave.'
 
-/** The schema of a proposed rule. Values of the type of the attribute are texts in a query. */
+/** The schema of a proposed rule. In a query, values of the attribute's type are texts. */
 function proposedSchema(name: ProposableRule): TSchema {
   const schema = operandOf(name)
   if (schema.type === 'array')
@@ -52,7 +52,7 @@ const proposedRules = Object.fromEntries(proposableRules.map(name => [name, prop
 >
 
 export const violationsQuery = closedObject({
-  // A pattern instead of an enum, of which the page at /docs/api would fill in the first value.
+  // The schema has a pattern, because the page at /docs/api would fill in the first value of an enum.
   rule: Type.Optional(
     Type.Unsafe<ViolationName>({
       type: 'string',

@@ -1,8 +1,8 @@
 import { statement } from '../db/db.ts'
 
 /**
- * $2: stack, $3: after this id, $4: limit, $5: key, $6: the ids of the relationships that ever had the key. Returns the stored values in
- * the order of the ids. `is_linked` tells whether a read shows a link under the key.
+ * $2: stack, $3: after this id, $4: limit, $5: key, $6: the ids of the relationships that ever had the key. Returns the
+ * stored values in order of the ids. `is_linked` is true if a read shows a link under the key.
  */
 export const scanValuesSql = statement(
   'scan_values',

@@ -45,7 +45,7 @@ describe('the violations of an attribute', () => {
         seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
         return seed > 2 ** 30 ? 'a' : 'b'
       }).join('')
-    // The states of the pattern are too many to remember, so each text takes some 50 ms.
+    // The pattern has too many states to cache, so each text takes some 50 ms.
     const slow = (end: string) => `${letters(3_500)}a${letters(400)}${end}`
     const values = Object.fromEntries(Array.from({ length: 30 }, (_, n) => [`p${n}`, slow(n % 10 === 9 ? 'd' : 'c')]))
     await store(values)

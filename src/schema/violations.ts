@@ -29,10 +29,13 @@ import {
 } from './schema.ts'
 import { scanValuesSql } from './sql.ts'
 
-/** A page ends with the row after which it has taken this long, or its patterns have. */
+/** A page ends after the row at which it, or the matching of its patterns, has taken this long. */
 const pageMs = 1_000
 const maxPatternMs = 250
-/** The first scan reads few rows, because values may have 512 KiB each. A further one reads up to twice as many while they are small. */
+/**
+ * The first scan reads few rows, because values may have 512 KiB each. Each further scan reads up to twice as many
+ * while the values are small.
+ */
 const firstRows = 100
 const maxRows = 2_000
 const maxScanBytes = 1_048_576
@@ -40,8 +43,8 @@ const maxScanBytes = 1_048_576
 type Row = { id: string; external_id: string | null; active: boolean; value: unknown; is_linked: boolean }
 
 /**
- * Answers with a page of the entities whose stored values stand against the rules of an attribute. Throws a Fault: 400, 403, 404, and 409
- * while the index of a unique attribute is not ready.
+ * Answers with a page of the entities whose stored values violate the rules of an attribute. Throws a Fault of 400, 403
+ * or 404, and of 409 while the index of a unique attribute is not ready.
  */
 export async function answerViolations(call: Call<ViolationsQuery>): Promise<HandlerResult> {
   const { context, caller, body, params, signal } = call
@@ -81,7 +84,7 @@ export async function answerViolations(call: Call<ViolationsQuery>): Promise<Han
   return { status: 200, data: { items, has_more: next_after_id !== null, next_after_id } }
 }
 
-/** The attribute with the rules that the query proposes, if there are any, in place of its own. Throws a Fault of 400. */
+/** Returns the attribute with the rules that the query proposes in place of its own, if any. Throws a Fault of 400. */
 function withProposedRules(attribute: Attribute, query: ViolationsQuery): Attribute {
   const proposed = proposableRules.filter(name => query[name] !== undefined).map(name => [name, query[name]])
   if (proposed.length === 0) return attribute
@@ -91,7 +94,7 @@ function withProposedRules(attribute: Attribute, query: ViolationsQuery): Attrib
   return proposal
 }
 
-/** The rules to check. A relationship's links always fit its type. */
+/** The rules to check. The type is left out for a relationship, because its links always fit. */
 function rulesToCheck(attribute: Attribute, rule: ViolationName | undefined): ViolationName[] {
   if (attribute.state === 'archived')
     throwBrokenRule('', 'The attribute is archived, so nothing stands against its rules.')
@@ -131,7 +134,7 @@ const isSmall = (rows: readonly Row[]) =>
 
 type Holders = Awaited<ReturnType<typeof findHolders>>
 
-/** Reads the entities that hold the values of rows. Undefined unless the values have to be unique. */
+/** Reads the entities that have the same values as the rows. Undefined unless the values have to be unique. */
 async function readHolders(
   db: Pick<Database, 'query'>,
   { organization_id }: Definitions,
@@ -145,7 +148,7 @@ async function readHolders(
   return claims.length === 0 ? undefined : findHolders({ db, organization_id }, claims)
 }
 
-/** The rules of `rules` that a row violates. */
+/** Returns those of `rules` that a row violates. */
 function findViolated(
   attribute: Attribute,
   rules: readonly ViolationName[],
@@ -159,12 +162,15 @@ function findViolated(
   return rules.filter(rule => violated.has(rule))
 }
 
-/** The rules that the value of a row violates by itself. Links come before a plain value under the same key. */
+/**
+ * Returns the rules that the value of a row violates on its own. Links take precedence over a plain value under the
+ * same key.
+ */
 function violatedAlone(attribute: Attribute, row: Row, time: () => PatternTime): ViolationName[] {
   const { value, is_linked, active } = row
   if (is_linked) return isRelationship(attribute) ? [] : ['type']
   const missing: ViolationName[] = !isPresent(value) && active && attribute.required ? ['required'] : []
   if (value === null || isRelationship(attribute)) return missing
-  // An empty list is no value, but a write of one is refused unless the attribute holds many values.
+  // An empty list counts as a missing value, but a write of one is refused unless the attribute holds many values.
   return [...missing, ...(valueFault(attribute, value) ? ['type' as const] : brokenRules(attribute, value, time))]
 }

@@ -26,7 +26,7 @@ const searched = {
     'Finds records by their external identifier and the attributes declared `searchable`; 400 if the stack has none.',
 }
 
-/** The endpoint that finds entities of a kind by words. */
+/** The endpoint that searches entities of a kind by words. */
 export function searchEndpoints({ path, params, noun, plural, reads, answer, stackOf }: EntityKind): Route[] {
   return [
     {
@@ -48,10 +48,13 @@ export function searchEndpoints({ path, params, noun, plural, reads, answer, sta
   ]
 }
 
-/** A page that is read by one statement. The rows of a larger page are read in parts. */
+/** The maximum size of a page that one statement reads. The rows of a larger page are read in parts. */
 const maxWholeBytes = 1_048_576
 
-/** Returns a page of the entities of a stack that a text finds. Throws a Fault of 400, or of 503 while they are being indexed. */
+/**
+ * Returns a page of the entities of a stack that match a text. Throws a Fault of 400, or of 503 while kith indexes
+ * them.
+ */
 async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise<HandlerResult> {
   const { context, signal, body } = call
   const { db, organization_id } = context
@@ -66,7 +69,7 @@ async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise
   const position: Position = { direction: 'asc', size: body.size ?? defaultSize, projection }
   let last = body.cursor === undefined ? undefined : parseCursor(body.cursor, digest)
   let page: FoundPage = { places: [], has_more: false, sequence: 0 }
-  // A page that is sent in parts is read on after its last item, if an item was deleted meanwhile.
+  // A page that is sent in parts continues after its last item if an item was deleted in the meantime.
   const readRows = async ({ size, maxRowBytes }: Position): Promise<RowsOfPage> => {
     const rows: string[] = []
     do {
@@ -76,7 +79,7 @@ async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise
       const read = maxRowBytes === 0 ? undefined : await readFound(call, { stack_id, projection }, found)
       rows.push(...(read?.rows ?? found))
       definitions = read?.definitions ?? definitions
-      // Deleted entities are left out. The index has them until the follower has seen the deletion.
+      // The rows leave out deleted entities, which the index has until the follower has read the deletion.
     } while (page.has_more && rows.length < size)
     return { rows: rows.join('\n'), has_more: page.has_more, definitions }
   }
@@ -90,7 +93,7 @@ async function searchEntities(call: Call<SearchBody>, stack_id: number): Promise
 
 type Shown = { stack_id: number; projection: Projection | undefined }
 
-/** Reads the rows of the entities that exist. Past the size of a whole page, it returns ids in place of rows. */
+/** Reads the rows of the existing entities. Beyond the size of a whole page, it returns ids in place of rows. */
 async function readFound({ context, signal }: Call<SearchBody>, { stack_id, projection }: Shown, found: string[]) {
   if (found.length === 0) return undefined
   const portion = { ids: found, minBytes: maxWholeBytes, projection }

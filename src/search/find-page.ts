@@ -10,7 +10,7 @@ import { parsePlace, printPlace } from '../values/parse-json.ts'
 import { findPlaces, type Place, type Searched, type SearchedStack } from './search.ts'
 import { readSearchStateSql } from './sql.ts'
 
-/** `keys` are those of the searchable attributes whose words the index of a stack must have. */
+/** `keys` are the searchable attributes whose words the index of a stack must contain. */
 export type SearchedIndexes = {
   organization_id: number
   stacks: readonly (SearchedStack & { keys: readonly string[] })[]
@@ -18,7 +18,7 @@ export type SearchedIndexes = {
 
 const usesIndex = ({ text }: SearchedStack) => text.readings.length > 0
 
-/** Lets kith begin to index the words of an organization, if a search needs them. */
+/** Makes kith index the words of an organization, if a search needs indexes that do not exist. */
 export async function beginIndexes(db: Database, { organization_id, stacks }: Searched, signal: Signal): Promise<void> {
   if (stacks.some(usesIndex)) await beginFollower(contextOf(db, organization_id), searchFollowerName, signal)
 }
@@ -35,7 +35,7 @@ type State = {
   is_ready: boolean | null
 }
 
-/** Finds a page of places. Throws a Fault of 503 while the words of a stack are being indexed. */
+/** Finds a page of places. Throws a Fault of 503 while kith indexes the words of a stack. */
 export function findPage(
   db: Database,
   searched: SearchedIndexes,
@@ -49,7 +49,7 @@ export function findPage(
         stacks.map(({ stack_id }) => stack_id),
       ])
       const { head, sequence } = states[0]!
-      // Before its first change, an organization has no entity to index.
+      // An organization without changes has no entity to index.
       if (head === 0) return { places: [], has_more: false, sequence: 0 }
       for (const [index, stack] of stacks.entries()) if (usesIndex(stack)) throwUnlessReady(states[index]!, stack.keys)
       const places = await findPlaces(tx, searched, after, size + 1)
@@ -67,7 +67,7 @@ function throwUnlessReady({ is_ready, indexed, total, ...state }: State, keys: r
   refuse('operation_failed', message, { status: 503, headers: { 'Retry-After': '2' } })
 }
 
-/** A cursor belongs to the text and the stacks of its search. */
+/** A digest of the text and the stacks of a search, to which its cursors belong. */
 export const digestOf = (stack_ids: readonly number[], text: string): string =>
   createHash('sha256').update(`${stack_ids.join()} ${text}`).digest('base64url').slice(0, 12)
 
@@ -83,5 +83,5 @@ export function parseCursor(cursor: string, digest: string): Place {
   return refuseValues({ path: '/cursor', message: 'must be the next_cursor of a page with the same text' })
 }
 
-/** More than the typos that all words of a text may have, and than the stacks of a search. */
+/** More than the maximum number of typos in all words of a text, and than that of the stacks of a search. */
 const maxRank = 1_000

@@ -54,7 +54,7 @@ describe('a search of people and records', () => {
     expect(await hitsIn({ text: 'martin', owners: ['people', 'orders'] })).toEqual(ranked)
     const reversed = ['1', '2', '3'].flatMap(n => [`orders ${n}`, `people p${n}`])
     expect(await hitsIn({ text: 'martin', owners: ['orders', 'people'] })).toEqual(reversed)
-    // The text is the identifier of an order, so it is misspelt nowhere.
+    // The text is the identifier of an order, so the search looks for no misspellings.
     await order('martin')
     await index()
     const unspoilt = ['orders martin', 'people p1', 'orders 1', 'people p2', 'orders 2']
@@ -129,7 +129,7 @@ describe('a search of people and records', () => {
     const sender = async (scope: string) => service.sender(await service.tokenFor(shop.key, scope))
     const people = await sender('people:read')
     expect(await refusalOf({ text: 'x', owners: ['people', 'orders'] }, people)).toEqual([403])
-    // Whether a stack exists is not told either.
+    // The refusal does not reveal whether a stack exists.
     expect(await refusalOf({ text: 'x', owners: ['none'] }, people)).toEqual([403])
     expect(await refusalOf({ text: '…', owners: ['people'] }, people)).toEqual([200])
     expect(await refusalOf({ text: '…' }, people)).toEqual([200])

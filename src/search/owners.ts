@@ -28,14 +28,14 @@ import type { Place } from './search.ts'
 import { parseSearchText } from './search-text.ts'
 import { isSearchable, requireSearchable } from './searchable-fields.ts'
 
-/** A page ends before its size if its hits have this many bytes of JSON. */
+/** A page ends early when its hits reach this many bytes of JSON. */
 const maxPageBytes = 1_048_576
 /** Responses up to this size do not count against the memory limit (http/pipeline/send-result.ts). */
 const uncountedCharacters = 64 * 1024
 
 /**
- * Returns a page of the people and records of several stacks that a text finds, by rank. Throws a Fault of 403 if the token may not read
- * one of them, and of 400 for an owner that does not exist.
+ * Returns a page of the people and records of several stacks that match a text, by rank. Throws a Fault of 403 if the
+ * token may not read one of the owners, and of 400 for an unknown owner.
  */
 export async function searchOwners(call: Call<OwnersSearchBody>): Promise<HandlerResult> {
   const { context, caller, signal, body } = call
@@ -63,13 +63,13 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
     const entities = await readEntities(call, searched, page.places)
     for (const place of page.places) {
       const json = entities(place)
-      // The next page begins here.
+      // The next page begins with this place.
       if (json === undefined || bytes >= maxPageBytes) {
         isFull = true
         break
       }
       last = place
-      // The index has deleted entities until the follower has seen the deletion.
+      // The index contains deleted entities until the follower has read the deletion.
       if (json === null) continue
       call.shown.add(searched.stacks[place.stack]!.stack_id, place.id)
       hits.push(`{"owner":${JSON.stringify(owners[place.stack])},"entity":${json}}`)
@@ -83,12 +83,12 @@ export async function searchOwners(call: Call<OwnersSearchBody>): Promise<Handle
   return { status: 200, json, release: await call.memory.take(Buffer.byteLength(json)) }
 }
 
-/** Stands for all owners that the caller may search. */
+/** The name that means all owners that the caller may search. */
 const everyOwner = '*'
 
 /**
- * The owners that the caller may search: people, then the stacks with searchable attributes, then the others, as many as a search takes.
- * People if there are none, so that the search is refused as one of people.
+ * The owners that the caller may search, up to the maximum of a search: people first, then the stacks with searchable
+ * attributes, then the others. People without any, so that the search is refused like a search of people.
  */
 function searchableOwners(caller: Call['caller'], definitions: Definitions): string[] {
   const keysByStack = searchedKeys(definitions)
@@ -101,7 +101,9 @@ function searchableOwners(caller: Call['caller'], definitions: Definitions): str
   return (searchable.length > 0 ? searchable.slice(0, maxOwners) : [people]).map(({ key }) => key)
 }
 
-/** The stacks of the owners. A stack without a searchable attribute has no index, and is searched for identifiers only. */
+/**
+ * The stacks of the owners. A stack without a searchable attribute has no index, so only its identifiers are searched.
+ */
 function searchedIn(definitions: Definitions, owners: readonly string[], text: string): SearchedIndexes {
   const keysByStack = searchedKeys(definitions)
   const details: Detail[] = []
@@ -119,8 +121,8 @@ function searchedIn(definitions: Definitions, owners: readonly string[], text: s
 }
 
 /**
- * Reads the entities at places, with one statement for each stack. Returns a function for the JSON at a place: null if the entity does not
- * exist, undefined if the entities of its stack before it are a page already.
+ * Reads the entities at places, with one statement per stack. Returns a function for the JSON at a place: null for an
+ * entity that does not exist, undefined if the earlier entities of its stack already fill a page.
  */
 async function readEntities(
   call: Call<OwnersSearchBody>,
@@ -144,5 +146,5 @@ async function readEntities(
   return place => entities.get(place)
 }
 
-/** The JSON of an object with members added, which begin with a comma. */
+/** The JSON of an object with added members, which begin with a comma. */
 const withMembers = (json: string, members: readonly Buffer[]) => `${json.slice(0, -1)}${Buffer.concat(members)}}`

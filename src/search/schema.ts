@@ -16,14 +16,14 @@ const searchedText = Type.String({
     'At most 8 words, and 200 characters without accents. All words must be found. A text without letters and digits finds only identifiers.',
 })
 
-/** Body of a search. The rules for the text follow after folding, so the schema only bounds it. */
+/** Body of a search. The rules for the text apply after folding, so the schema only limits its length. */
 export const searchBody = closedObject(
   { text: searchedText, ...position, labels },
   { title: 'SearchBody', examples: [{ text: 'ada lovlace' }] },
 )
 export type SearchBody = Static<typeof searchBody>
 
-/** The most owners that one search names. Each takes as long as a search of its own. */
+/** The maximum number of owners of one search. Each takes as long as a separate search. */
 export const maxOwners = 10
 
 /** Body of a search of people and records. */
@@ -61,7 +61,7 @@ export function searchHitSchema({ person, record }: Record<'person' | 'record', 
   )
 }
 
-/** The response of a search of people and records. It says which owners it looked at. */
+/** The response of a search of people and records. It lists the searched owners. */
 export const ownersSearchPageSchema = (hit: TSchema) =>
   searchPageSchema(hit, 'SearchPage', {
     owners: Type.Array(text(), {

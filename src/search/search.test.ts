@@ -90,7 +90,7 @@ describe('a search of people', () => {
       ['2026 000777', 'Invoice 2026-000777'],
       ['2026-11-23', 'ORD-2026-11-23'],
       ['11-23 2026', 'ORD-2026-11-23'],
-      // While the number is typed.
+      // These are prefixes of a number, as a user types it.
       ...['333 1', '333 12', '333 123', '(333) 123-45', '0039 333', '0039 333 12', '+39 333 1'].map(typed => [
         typed,
         'darcy',
@@ -134,7 +134,7 @@ describe('a search of people', () => {
       ['민수', 'minsu', 'kim'],
       ['김민수', 'minsu', 'kim'],
       ['김 민수', 'kim', 'minsu'],
-      // While the last syllable is typed.
+      // These are words with an incomplete last syllable, as a user types them.
       ['김민ㅅ', 'minsu', 'kim'],
       ['ชาย', 'somchai'],
       ['สมชายใจดี', 'somchai'],
@@ -164,7 +164,7 @@ describe('a search of people', () => {
     await create(shop, { external_id: 'ada', first_name: 'Ada' })
     await index()
     const words = await stored(shop)
-    // The rows as a version before migration 0017 stored them.
+    // These rows have the form of versions before migration 0017.
     const statements = [
       `update search_indexes set form = 1 where organization_id = $1`,
       `update search_documents set words = ' 王小明 wang ' where organization_id = $1 and words like '%王小%'`,
@@ -217,7 +217,7 @@ describe('a search of people', () => {
     await create(shop, { external_id: 'none', mobile_number: 'call 0171 100 0003 and ask' })
     await index()
     const whole = ['0171 1000003', '0171/100-0003', '+49 171 1000003', '0049 171 1000003', '+49 (0)171 1000003']
-    // While the number is typed.
+    // These are prefixes of a number, as a user types it.
     const begun = ['0171 1000 0', '+49 171 100', '0049 171 1000']
     const last = ['00 03', '0 0003', '000003', '1000003', '100 0003', '11000003', '711-000-003']
     for (const text of [...whole, ...begun, ...last])
@@ -259,7 +259,7 @@ describe('a search of people', () => {
 
   it('finds a pair of misspelt names among more people with each of them than it compares', async () => {
     const shop = await service.organization()
-    // Two words are similar to `clare`, and words that begin with `hug` come before the sought one.
+    // Two words are similar to `clare`, and words that begin with `hug` come before the correct one.
     const lines = Array.from({ length: 1_300 }, (_, n) => [
       { external_id: `c${n}`, first_name: 'Oliver', last_name: 'Clara' },
       { external_id: `h${n}`, first_name: 'Hughes', last_name: 'Clarke' },
@@ -357,7 +357,7 @@ describe('a search of people', () => {
     const ranked = ['exact', 'exact too', 'martin', 'beginning', 'one typo', 'two typos']
     expect(await namesIn(shop, { text: 'Martin' })).toEqual(ranked)
     expect(await namesIn(shop, { text: 'Martin', size: 4 })).toEqual(ranked.slice(0, 4))
-    // A person has the text as identifier, so it has no typo.
+    // The text is the identifier of a person, so the search looks for no typos.
     expect(await namesIn(shop, { text: 'martin' })).toEqual(['martin', 'exact', 'exact too', 'beginning'])
     expect(await namesIn(shop, { text: 'exact martin' })).toEqual(['exact', 'exact too'])
   })

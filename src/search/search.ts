@@ -26,36 +26,45 @@ import {
 } from './sql.ts'
 
 /**
- * The rank of a result: the text is its identifier, it has all words exactly, it has words that begin with them, or similar words with
- * this many typos in all.
+ * The rank of a result: the text is its identifier, it has all words exactly, or it has words that begin with them. A
+ * result with similar words has the number of all typos added to the last rank.
  */
 const ranks = { identifier: 0, exact: 1, prefix: 2 }
-/** The rank of results with one typo is one higher. */
+/** A result with one typo has the rank after this one. */
 const similarRank = ranks.prefix
 
-/** A stack to search, and what the text may mean there. Without a reading, it is searched for identifiers only. */
+/** A stack to search, and the readings of the text there. Without a reading, only identifiers are searched. */
 export type SearchedStack = { stack_id: number; text: SearchText }
 
 export type Searched = { organization_id: number; stacks: readonly SearchedStack[] }
 
-/** A result, and its place in the order of all results: by rank, then in the order of the searched stacks, then by identifier. */
+/**
+ * A result, and its position in the order of all results: by rank, then in the order of the searched stacks, then by
+ * identifier.
+ */
 export type Place = { rank: number; stack: number; id: string }
 
-/** The maximum number of results that are found by one identifier. An email may have many people. */
+/** The maximum number of results for one identifier. Many people may share an email. */
 const maxByIdentifier = 500
-/** Words are counted up to `rare`, and if all are more frequent, the longest ones up to `frequent`. */
+/** Words are counted up to `rare`. If all words are more frequent, the longest ones are counted up to `frequent`. */
 export type Frequencies = { rare: number; frequent: number }
 const defaultFrequencies: Frequencies = { rare: 500, frequent: 20_000 }
 const maxCountedAgain = 3
 const maxSimilarWords = 20
-/** The words that share features with a word, before their typos are counted. */
+/** The maximum number of words with common features whose typos are counted. */
 const maxWordsCompared = 500
-/** The maximum number of entities whose words are compared, because they have words that are similar to one or two of the text. */
+/**
+ * The maximum number of entities whose words are compared, because they have words that are similar to one or two words
+ * of the text.
+ */
 const maxSimilarEntities = 1_000
-/** The maximum number of entries of a word that are compared with those of another one, to find who has both. 10,000 of each take 8 ms. */
+/**
+ * The maximum number of entries of a word that are compared with those of another, to find the entities with both.
+ * 10,000 of each take 8 ms.
+ */
 const maxSimilarEntries = 10_000
 
-/** Finds the next results after a place, in order. They do not depend on the frequencies, but the time does. */
+/** Finds the next results after a place, in order. The frequencies affect the time, but not the results. */
 export async function findPlaces(
   tx: Transaction,
   searched: Searched,
@@ -81,7 +90,7 @@ export async function findPlaces(
   for (const stage of stages) {
     if (found.length >= limit) break
     if (start.rank > stage.lastRank) continue
-    // A text that is the identifier of an entity is not misspelt.
+    // A text that is the identifier of an entity counts as correctly spelt.
     if (stage.name === 'findSimilar' && isKnown) break
     const places: Place[] = []
     for (const { stack, words } of searches) {
@@ -94,14 +103,17 @@ export async function findPlaces(
   return found.slice(0, limit)
 }
 
-/** After which rank and identifier the results of a stack follow a place: those of the same rank are in the order of the stacks. */
+/**
+ * The rank and identifier after which the results of a stack follow a place. Results of the same rank are in the order
+ * of the stacks.
+ */
 const startOf = ({ rank, stack: last, id }: Place, stack: number): Result =>
   stack === last ? { rank, id } : { rank, id: stack < last ? lastId : firstId }
 
 const comparePlaces = (a: Place, b: Place) =>
   a.rank - b.rank || a.stack - b.stack || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** Sorts the places that stacks and the readings of the text find, and shows an entity once. */
+/** Sorts the places from all stacks and readings of the text, and keeps one place for each entity. */
 function merge(places: Place[]): Place[] {
   const seen = new Set<string>()
   return places.sort(comparePlaces).filter(({ stack, id }) => {
@@ -125,7 +137,10 @@ async function findByIdentifier({ tx, organization_id }: Within, { stack_id, tex
 /** A result of one stack. */
 type Result = { rank: number; id: string }
 
-/** A word of the text: how many have it, and how many entries begin with it, both counted up to a limit. */
+/**
+ * A word of the text, the number of entities that have it, and the number of entries that begin with it. Both are
+ * counted up to a limit.
+ */
 type Word = { word: string; exact: number; prefix: number }
 type SimilarWord = { word: string; typos: number }
 
@@ -135,20 +150,20 @@ const allOf = (words: readonly string[]) => `^${words.map(word => `(?=.* ${word}
 const beginning = ({ word }: Pick<Word, 'word'>) => `% ${word}%`
 
 /**
- * Finds entities by one reading of the text. The readings differ only in numbers, which have no similar words: an entity that another
- * reading finds by beginnings has no typo in this one either.
+ * Finds entities by one reading of the text. The readings differ only in numbers, which have no similar words: an
+ * entity that another reading finds by prefixes has no typo in this one either.
  */
 class WordSearch {
   readonly #tx: Transaction
   readonly #stack: [number, number]
   readonly #words: readonly string[]
-  /** Expressions of all words of each other reading. A search by beginnings leaves out the entities that match one. */
+  /** Expressions for all words of each other reading. A search by prefixes leaves out the entities that match one. */
   readonly #otherExact: readonly string[]
   readonly #known: readonly string[]
   readonly #frequencies: Frequencies
   #counted: Promise<Word[]> | undefined
 
-  /** Results with one of the ids `known` are left out. */
+  /** The search leaves out results with one of the ids `known`. */
   constructor(
     tx: Transaction,
     stack: [organization_id: number, stack_id: number],
@@ -196,7 +211,7 @@ class WordSearch {
     if (similar.every(each => each.length === 0)) return []
     const words = await this.#countSimilar(similar)
     const [first, second] = words.toSorted((a, b) => a.size - b.size || b.word.length - a.word.length)
-    // Beyond that many, the entities are compared with those of a second word, before kith reads any document.
+    // Above that number, the entities are compared with those of a second word before kith reads any document.
     const isOfBoth = second !== undefined && first!.size > maxSimilarEntities
     const read = isOfBoth ? [first!, second] : [first!]
     const max = isOfBoth ? maxSimilarEntries : maxSimilarEntities
@@ -213,7 +228,7 @@ class WordSearch {
       candidates.map(({ max }) => max),
       candidates.map(({ n }) => n),
       read.map(({ word }) => word),
-      // An entity with a word that begins with the only word has a higher rank.
+      // An entity with a word that begins with the only word of the text has a better rank.
       others.length === 0 ? 0 : max,
       maxSimilarEntities,
       others.map(({ word }) => word),
@@ -253,7 +268,7 @@ class WordSearch {
     if (counted.some(({ prefix }) => prefix <= rare)) return counted
     const longest = this.#words.toSorted((a, b) => b.length - a.length).slice(0, maxCountedAgain)
     const again = await this.#countUpTo(longest, frequent)
-    // A word that is not counted again is taken for more frequent than the others.
+    // A word that is not counted again counts as more frequent than the others.
     const uncounted = (count: number) => (count > rare ? Infinity : count)
     return counted.map(({ word, exact, prefix }) => {
       const known = again.find(each => each.word === word)
@@ -261,13 +276,16 @@ class WordSearch {
     })
   }
 
-  /** Counts one more than the limit, to tell whether there are more. */
+  /** Counts up to one more than the limit, to find whether there are more. */
   async #countUpTo(words: readonly string[], limit: number): Promise<Word[]> {
     const counts = await this.#tx.query<Omit<Word, 'word'>>(countWordsSql, [...this.#stack, words, limit + 1])
     return counts.map((count, index) => ({ word: words[index]!, ...count }))
   }
 
-  /** The words that are similar to each word, those with the fewest typos first. A longer word that begins with it is not among them. */
+  /**
+   * Finds the words that are similar to each word, fewest typos first. A longer word that begins with the word is not
+   * among them.
+   */
   async #findSimilarWords(): Promise<SimilarWord[][]> {
     const found = this.#words.map(async word => {
       if (!hasSimilarWords(word)) return []
@@ -279,7 +297,10 @@ class WordSearch {
     return Promise.all(found)
   }
 
-  /** Counts the entries that stand for each word: of its similar words, and of those that begin with it. Each is counted up to the limit. */
+  /**
+   * Counts the entries that match each word: those of its similar words, and those that begin with it. Each is counted
+   * up to the limit.
+   */
   async #countSimilar(similar: readonly (readonly SimilarWord[])[]) {
     const all = similar.flatMap(each => each.map(({ word }) => word))
     const counts = await this.#tx.query<{ count: number }>(countEntitiesSql, [...this.#stack, all, maxSimilarEntries])
@@ -292,7 +313,10 @@ class WordSearch {
   }
 }
 
-/** Shares the entries that may be read among similar words: a word has as many as any other one, or all that it has. */
+/**
+ * Divides the maximum number of entries to read among similar words. Each word gets an equal share, or all its entries
+ * if it has fewer.
+ */
 function shareEntries<W extends { count: number }>(words: readonly W[], max: number): (W & { max: number })[] {
   let remaining = max
   return words
@@ -304,7 +328,10 @@ function shareEntries<W extends { count: number }>(words: readonly W[], max: num
     })
 }
 
-/** A regular expression for words that begin with a word, or are similar to it. All of them are letters and digits. */
+/**
+ * A regular expression for words that begin with a word or are similar to it. All of them consist of letters and
+ * digits.
+ */
 const expressionOf = (word: string, similar: readonly SimilarWord[]) =>
   ` (${[word, ...similar.map(each => `${each.word} `)].join('|')})`
 

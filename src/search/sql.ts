@@ -1,10 +1,10 @@
 import { type AddressKey, peopleByMerge } from '../changes/people-sql.ts'
 import { statement } from '../db/db.ts'
 
-// The words of an entity are one text, in which each stands between two spaces. So LIKE with `% word %` finds a whole word, and with
-// `% word%` the beginning of one. Words are letters and digits, so they are patterns as they are.
+// The words of an entity are one text, with a space before and after each word. LIKE finds a whole word with
+// `% word %`, and a prefix with `% word%`. Words consist of letters and digits, so they need no escaping in patterns.
 
-/** $2: stacks. The state of the search index of each, and the number of the last change that it knows, in order. */
+/** $2: stacks. Returns the state of the search index of each, and the number of the last change in it, in order. */
 export const readSearchStateSql = statement(
   'read_search_state',
   `select h.sequence as head, f.sequence, s.keys, s.indexed, s.total, s.is_ready
@@ -20,8 +20,9 @@ const byKey = (column: AddressKey, key: string) =>
    (select e.id from ${peopleByMerge(`$2 = 0 and m.${column} = ${key}`)} limit $6)`
 
 /**
- * $2: stack, $3: external identifier, $4: key of an email, $5: key of a phone, $6: limit. Finds who has one of them, also as an alias or by a
- * merge, in any order and perhaps more than once: an order by id could make PostgreSQL search all people in that order.
+ * $2: stack, $3: external identifier, $4: key of an email, $5: key of a phone, $6: limit. Finds the entities that have
+ * one of them, also as an alias or by a merge, in any order and perhaps repeatedly. An order by id could make
+ * PostgreSQL search all people in that order.
  */
 export const findByIdentifierSql = statement(
   'find_by_identifier',
@@ -32,11 +33,14 @@ export const findByIdentifierSql = statement(
    union all ${byKey('mobile_key', '$5')}`,
 )
 
-/** The greatest code point ends the range of the words that begin with another one. */
+/** The condition that a word begins with another one. The greatest code point ends the range. */
 const beginsWith = (word: string) => `w.word >= ${word} and w.word < ${word} || U&'\\+10FFFF'`
 const ofStack = 'w.organization_id = $1 and w.stack_id = $2'
 
-/** $2: stack, $3: words, $4: the number to count to. Counts who has each word, and the words that begin with it. */
+/**
+ * $2: stack, $3: words, $4: the number to count to. Counts the entities that have each word, and the words that begin
+ * with it.
+ */
 export const countWordsSql = statement(
   'count_search_words',
   `select (select count(*) from (
@@ -55,8 +59,8 @@ const document = (id: string, check: string) => `exists (
      )`
 
 /**
- * $2: stack, $3: after this id, $4: without these ids, $5: limit, $6: a word, $7: patterns of all words. Finds who has all words. The
- * first word is the rarest one.
+ * $2: stack, $3: after this id, $4: without these ids, $5: limit, $6: a word, $7: patterns of all words. Finds the
+ * entities that have all words. $6 is the rarest word.
  */
 export const findExactSql = statement(
   'find_exact',
@@ -68,8 +72,9 @@ export const findExactSql = statement(
 )
 
 /**
- * As {@link findExactSql}, and $8: a second word. Merges the lists of two frequent words, which end together. With {@link preferOrderSql}:
- * to look up each entry of one list in the other took 600 ms for two lists without a common entry.
+ * Like {@link findExactSql}, with $8: a second word. Merges the lists of two frequent words, which end together. Run it
+ * with {@link preferOrderSql}: looking up each entry of one list in the other took 600 ms for two lists without a
+ * common entry.
  */
 export const findExactOfBothSql = statement(
   'find_exact_of_both',
@@ -86,22 +91,26 @@ const settings = ['hashjoin', 'nestloop', 'sort', 'bitmapscan']
 const switchPlans = (value: string) =>
   `select ${settings.map(name => `set_config('enable_${name}', '${value}', true)`).join(', ')}`
 
-/** Parallel workers take 20 ms to start, which is longer than a search. */
+/** Disables parallel workers, because they take 20 ms to start, which is longer than a search. */
 export const searchAloneSql = statement(
   'search_alone',
   `select set_config('max_parallel_workers_per_gather', '0', true)`,
 )
 
-/** Makes PostgreSQL read both lists, or the documents, in order, and end with the page. It would count on rows that it cannot estimate. */
+/**
+ * Makes PostgreSQL read both lists, or the documents, in order, and stop at the end of the page. Otherwise it would
+ * rely on row estimates that it cannot make.
+ */
 export const preferOrderSql = statement('prefer_order', switchPlans('off'))
 export const preferNothingSql = statement('prefer_nothing', switchPlans('on'))
 
 const beginsOnly = 'd.words like all($7::text[]) and not d.words like all($8::text[]) and not d.words ~ any($9::text[])'
 
 /**
- * Parameters as for {@link findExactSql}, but $7: patterns of the beginnings of all words, $8: patterns of all words, and $9:
- * expressions of all words of each other reading of the text. Finds who has words that begin with each word, but has neither all words of $8
- * nor those of one of $9 exactly. Reads all entries of the words that begin with $6.
+ * Parameters as for {@link findExactSql}, but $7: patterns of the prefixes of all words, $8: patterns of all words, and
+ * $9: expressions of all words of each other reading of the text. Finds the entities that have words beginning with
+ * each word, but neither all words of $8 nor those of one of $9 exactly. Reads all entries of the words that begin with
+ * $6.
  */
 export const findPrefixSql = statement(
   'find_prefix',
@@ -112,7 +121,10 @@ export const findPrefixSql = statement(
    order by c.id limit $5`,
 )
 
-/** As {@link findPrefixSql}, and $10: the beginning of a second word. Compares the lists of both before it reads any document. */
+/**
+ * Like {@link findPrefixSql}, with $10: the prefix of a second word. Compares the lists of both before it reads any
+ * document.
+ */
 export const findPrefixOfBothSql = statement(
   'find_prefix_of_both',
   `select c.id from (
@@ -125,7 +137,10 @@ export const findPrefixOfBothSql = statement(
    order by c.id limit $5`,
 )
 
-/** As {@link findPrefixSql}, without $6. For frequent beginnings: reads the documents in order until enough of them match. */
+/**
+ * Like {@link findPrefixSql}, without $6, for frequent prefixes. Reads the documents in order until enough of them
+ * match.
+ */
 export const walkPrefixSql = statement(
   'walk_prefix',
   `select d.entity_id as id from search_documents d
@@ -134,7 +149,10 @@ export const walkPrefixSql = statement(
    order by d.entity_id limit $5`,
 )
 
-/** $2: stack, $3: trigrams with their places, $4: the number of them to share, $5: what remains of a word without a letter, $6: limit. */
+/**
+ * $2: stack, $3: trigrams with their positions, $4: the minimum number of common ones, $5: the rest of a word without
+ * one letter, $6: limit.
+ */
 export const findSimilarWordsSql = statement(
   'find_similar_words',
   `(select f.word from search_features f
@@ -145,7 +163,7 @@ export const findSimilarWordsSql = statement(
     where f.organization_id = $1 and f.stack_id = $2 and f.feature = any($5::text[]) limit $6)`,
 )
 
-/** $2: stack, $3: words, $4: the number to count to. Counts who has each word. */
+/** $2: stack, $3: words, $4: the number to count to. Counts the entities that have each word. */
 export const countEntitiesSql = statement(
   'count_search_entities',
   `select (select count(*) from (
@@ -155,11 +173,12 @@ export const countEntitiesSql = statement(
 )
 
 /**
- * $2: stack, $3: after this id, $4: without these ids, $5: limit, $6: after this number of typos. The candidates have a word of $7 with
- * the typos $8, each at most $9 entities, or one that begins with a word of $11, at most $12 of them each; if $11 are two words, they have one
- * for both, and $10 says for which of them a word of $7 stands. $13: the number of candidates. $14: the words but the first of $11; $15: similar
- * words, with $16 typos, of the number $17 of these. $18: patterns of the beginnings of all words. $19: of each word of $14, an expression of
- * all that may stand for it, because it costs less than counting typos. Finds who has a similar word at least.
+ * $2: stack, $3: after this id, $4: without these ids, $5: limit, $6: after this number of typos. The candidates have a
+ * word of $7 with the typos $8, at most $9 entities each, or a word that begins with one of $11, at most $12 entities
+ * each. If $11 has two words, the candidates match both, and $10 says which of them a word of $7 matches. $13: the
+ * number of candidates. $14: the words except the first of $11. $15: similar words, with $16 typos, for the word of $14
+ * with the number $17. $18: patterns of the prefixes of all words. $19: for each word of $14, an expression of all
+ * words that match it, because it costs less than counting typos. Finds the entities with at least one similar word.
  */
 export const findSimilarSql = statement(
   'find_similar',

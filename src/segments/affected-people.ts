@@ -22,13 +22,13 @@ export type Affected = { id: string; cause: number }
 export type Batch = {
   after: number
   last: number
-  /** The last change of each entity that changed, or whose relations did, by its id. */
+  /** The last change of each entity that changed or whose relations changed, by the entity's id. */
   changed: Map<string, number>
   /** The changed people. */
   people: Set<string>
-  /** The entities that linked to erased ones or that these linked to, to forget when the batch is done. */
+  /** The entities that were linked with erased ones, to delete from the checks after the batch. */
   checked: string[]
-  /** The changes that report people whom the clock has moved, and their segments. */
+  /** The changes that report people whom the clock has moved, with their segments. */
   clock: { sequence: number; segment_id: number }[]
 }
 
@@ -41,20 +41,23 @@ type LoggedChange = {
 }
 type Source = { source_id: string; target_id: string }
 
-/** One statement reads at most this many changes. */
+/** The maximum number of changes that one statement reads. */
 const changesPerBatch = 1_000
 const checksPerRead = 10_000
 const entitiesPerRead = 200
-/** More links than this are read target by target, so that a target with very many is never in memory as a whole. */
+/**
+ * Above this number, links are read target by target, so that the links of a large target are never in memory as a
+ * whole.
+ */
 export const defaultSourcesPerRead = 10_000
 const peoplePerPage = 1_000
 
-/** Notes the last change that concerns an entity. */
+/** Stores the last change that concerns an entity. */
 export function noteCause(causes: Map<string, number>, id: string, cause: number): void {
   causes.set(id, Math.max(cause, causes.get(id) ?? 0))
 }
 
-/** Reads the next changes, and the entities that they concern besides their own. */
+/** Reads the next changes, and the further entities that they concern. */
 export async function readBatch({ db, organization_id }: Context, after: number, head: number): Promise<Batch> {
   const values = [organization_id, after, head, changesPerBatch]
   const changes = await db.query<LoggedChange>(readBatchSql, values)
@@ -71,7 +74,7 @@ export async function readBatch({ db, organization_id }: Context, after: number,
   const merged = idsOf(['merge', 'unmerge'])
   if (merged.length > 0) {
     type Partner = { id: string; partner_id: string }
-    // A person who gains or loses an identifier by a merge may have no change of its own.
+    // A person who gains or loses an identifier by a merge may have no change in the log.
     for (const { id, partner_id } of await db.query<Partner>(readMergePartnersSql, [organization_id, merged])) {
       noteCause(batch.changed, partner_id, batch.changed.get(id)!)
       batch.people.add(partner_id)
@@ -80,7 +83,7 @@ export async function readBatch({ db, organization_id }: Context, after: number,
   await noteSources(idsOf(['erase']))
   return batch
 
-  /** An entity that lost a link to or from an erased one counts as changed. It may be a person or a record. */
+  /** An entity that lost a link with an erased one counts as changed. It may be a person or a record. */
   async function noteSources(erased: string[]) {
     const cause = Math.max(...erased.map(id => batch.changed.get(id)!))
     for (let position = firstId; erased.length > 0; ) {
@@ -97,9 +100,9 @@ export async function readBatch({ db, organization_id }: Context, after: number,
 }
 
 /**
- * The people whose segments a batch may change, in pages: those that changed, and those that lead to a changed entity by the
- * relationships of the filters, their own or those of others. With `asksAddresses`, those who share an address that a changed person has
- * answered for count as changed. A person may be in several pages.
+ * The people whose segments a batch may change, in pages: those that changed, and those that are related to a changed
+ * entity by the relationships of the filters, in either direction. With `asksAddresses`, people who share an address
+ * that a changed person has answered for count as changed. A person may be in several pages.
  */
 export async function* affectedPeople(
   context: Context,
@@ -125,7 +128,7 @@ export async function* affectedPeople(
   if (levels[0]) yield* leadTo(levels[0])
 }
 
-/** Notes the people whose address has the answer of a changed person. */
+/** Adds the people whose address has the answer of a changed person. */
 async function noteAddresses({ db, organization_id }: Context, { changed, people }: Batch): Promise<void> {
   type Sharing = { id: string; answered_by: string }
   for (const { id, answered_by } of await db.query<Sharing>(readSharingSql, [organization_id, [...people]])) {
@@ -160,7 +163,7 @@ async function* readSources(
 
 type FormerTarget = Affected & { attribute_id: number }
 
-/** The targets that changed entities no longer link to. A filter follows these links from the target to the entity. */
+/** Returns the earlier targets of changed entities. A filter on the targets follows these links back to the entity. */
 async function readFormerTargets(
   { db, organization_id }: Context,
   { after, last }: Batch,

@@ -11,7 +11,7 @@ const service = useOwnService()
 const [minuteMs, hourMs] = [60_000, 3_600_000]
 const hourOf = (ms: number) => Math.floor(ms / hourMs) * hourMs
 
-/** People whose `due` is at most three hours ago, and in less than two hours. */
+/** The filter of people whose `due` is at most three hours ago or in less than two hours. */
 const soon = { 'attribute_values.due': { $gte: { $ago: 'PT3H' }, $lt: { $from_now: 'PT2H' } } }
 const isSoon = (dueMs: number, nowMs: number) => dueMs >= nowMs - 3 * hourMs && dueMs < nowMs + 2 * hourMs
 
@@ -23,7 +23,7 @@ type Item = {
   segments: Record<'entered' | 'left', { people: string[] }[]> & { reason: 'change' | 'time' }
 }
 
-/** A shop with the segment `soon`, whose time goes by only when a test says so. */
+/** A shop with the segment `soon`. Its clock advances only when a test advances it. */
 class World {
   readonly shop: Organization
   nowMs: number
@@ -48,20 +48,20 @@ class World {
     return { ...segmentFollower({ nowMs: () => this.nowMs, clockMs: hourMs }), maxConcurrent: 1_000 }
   }
 
-  /** Lets the follower work at the time. A minute goes by, so that no pause is left. */
+  /** Runs the follower at the current time. The clock advances by a minute, so that no pause is left. */
   async follow(follower = this.follower(), report?: () => void): Promise<void> {
     this.nowMs += minuteMs
     await follow(service.db, [follower], { nowMs: () => this.nowMs, ...(report && { report }) })
   }
 
-  /** Writes a person who enters the segment this many minutes after now. Returns the identifier. */
+  /** Writes a person who enters the segment after this many minutes. Returns the identifier. */
   async put(external_id: string, minutes: number): Promise<string> {
     const due = new Date(this.nowMs + minutes * minuteMs).toISOString()
     const body = { external_id, attribute_values: { due } }
     return (await dataOf(this.shop.send('POST', '/v1/people/upsert', body))).id
   }
 
-  /** Reads the feed since the last call, and applies it to `members`. */
+  /** Reads the feed since the last call, and applies its items to `members`. */
   async read(): Promise<Item[]> {
     const { items, last } = await dataOf(
       this.shop.send('GET', `/v1/changes?segment=soon&after=${this.#after}&limit=500`),

@@ -7,20 +7,23 @@ import { compareNext, type Membership, partsOf, peoplePerSet } from './members.t
 import { setEvaluatedSql } from './sql.ts'
 import { conditionsAt, type TestedSegment } from './tested-segments.ts'
 
-/** A segment with relative times. Its members are those of the time `evaluatedMs`. */
+/** A segment with relative times. Its members are those at `evaluatedMs`. */
 export type ClockedSegment = TestedSegment & { evaluatedMs: number }
 
-/** People who entered or left a segment because time went by, by the number of the change that reports it. */
+/** People whom the clock has moved into or out of a segment, by the number of the change that reports the moves. */
 export type ClockMoves = Map<number, readonly string[]>
 
-/** The next time at which the clock moves people: a multiple of the interval, as the beginning of a day is in most time zones. */
+/**
+ * The next time at which the clock moves people: a multiple of the interval. The beginning of a day is one in most time
+ * zones.
+ */
 export const nextTickMs = (ms: number, intervalMs: number): number => (Math.floor(ms / intervalMs) + 1) * intervalMs
 
 /**
- * Finds the people who entered or left segments because time went by. Appends a change of the segment to the log for
- * each time at which people moved. After a pause of the service, this is the time at which they would have moved. The
- * follower of the log then moves them. `follow` follows the log after each page of people, and returns false to give
- * up. Then the result is undefined.
+ * Finds the people whom the passing of time has moved into or out of segments. Appends a change of the segment to the
+ * log for each time at which people moved. After a pause of the service, this is the time at which they should have
+ * moved. The follower of the log then moves them. `follow` follows the log after each page of people, and returns false
+ * to give up. The result is then undefined.
  */
 export async function logClockMoves(
   task: Task,
@@ -40,7 +43,7 @@ export async function logClockMoves(
   return appendMoves(task, segments, moves, nowMs)
 }
 
-/** The ticks after a time, of which the last one is now. */
+/** The ticks after a time. The last one is the current time. */
 function ticksAfter(ms: number, nowMs: number, intervalMs: number): number[] {
   const ticks: number[] = []
   for (let tick = nextTickMs(ms, intervalMs); tick < nowMs; tick += intervalMs) ticks.push(tick)
@@ -69,7 +72,7 @@ async function findDifferences(
   return found
 }
 
-/** Finds for each person, by bisection, the first time at which its membership was as it is now. */
+/** Finds for each person, by bisection, the first time at which its membership was the current one. */
 async function locate(
   task: Task,
   definitions: Definitions,
@@ -94,7 +97,7 @@ async function locate(
   ]
 }
 
-/** Appends the changes, and stores the time of evaluation. It locks the head before the follower, as an erasure. */
+/** Appends the changes, and stores the time of evaluation. It locks the head before the follower, like an erasure. */
 function appendMoves(
   task: Task,
   segments: readonly ClockedSegment[],

@@ -190,7 +190,7 @@ describe('the feed of a segment', () => {
     const { head } = await readFeed(shop)
     await person('ada', english)
     expect(await dataOf(feed(`segment=english&after=${head}`))).toMatchObject({ items: [], last: head, head })
-    // A position of the whole log may be ahead.
+    // A position of the whole log may be ahead of the feed.
     expect(await dataOf(feed(`segment=english&after=${head + 1}`))).toMatchObject({ items: [], last: head + 1 })
     expect((await feed(`segment=english&after=${head + 2}`)).status).toBe(410)
     await follow()
@@ -211,7 +211,7 @@ describe('the feed of a segment', () => {
     await follow()
     await patch('ada', english)
     await follow()
-    // Two changes of one person in one run of the follower are told as one, or not at all.
+    // The follower reports two changes of one person in one run as one move, or not at all.
     expect(await dataOf(waiting)).toMatchObject({ last: head + 4, items: [{ sequence: head + 4 }] })
     const event = await stream.next()
     expect([event!.id, event!.event]).toEqual([`${head + 4}`, 'person.updated'])
@@ -241,7 +241,7 @@ describe('the feed of a segment', () => {
     await follow()
     await patch('eve', { language: 'fr' })
     await follow()
-    // The stream ends, so that its client connects again and learns of it.
+    // The stream ends, so that its client reconnects and gets the refusal.
     expect(await stream.next()).toBeUndefined()
     const gone = await feed(`segment=english&after=${created + 1}`)
     expect([gone.status, gone.body.details![0]!.path]).toEqual([410, '/after'])

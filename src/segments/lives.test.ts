@@ -12,7 +12,7 @@ const linked = (name: string, operand: object) => ({ [`incoming.${name}`]: opera
 const answered = (state: boolean) => ({ consents: { $some: { consent_type_id: 1, channel: 'email', state } } })
 const inRome = { 'attribute_values.city': 'Rome' }
 
-/** The filters of the segments, each with another one that it may get. */
+/** The filters of the segments, each with a replacement. */
 const segments: Record<string, [object, object]> = {
   rome: [inRome, { 'attribute_values.city': { $in: ['Rome', 'Oslo'] } }],
   high: [{ 'attribute_values.score': { $gte: 2 } }, { 'attribute_values.score': { $lt: 2 } }],
@@ -68,9 +68,9 @@ const companyBody = fc.record(
   { requiredKeys: [], noNullPrototype: true },
 )
 
-/** A step of a life. Its requests may be refused. */
+/** A step of a life. kith may refuse its requests. */
 type Step = { name: string; run: (shop: Organization, known: Known) => Promise<unknown> }
-/** The internal identifiers that were created, and how often the segments were followed. */
+/** The created internal identifiers, and the mirrors of the segments. */
 type Known = { ids: string[]; mirrors: SegmentMirror[] }
 
 const at = (name: string) => `/v1/people/${name}`
@@ -144,7 +144,10 @@ const life = fc.array(
   { minLength: 10, maxLength: 40, size: 'max' },
 )
 
-/** A segment whose filter tests an archived relationship has no feed until it is repaired. */
+/**
+ * Mirrors a segment while its filter is valid. A filter that tests an archived relationship has no feed until it is
+ * repaired.
+ */
 async function mirrorWhileValid(mirror: SegmentMirror): Promise<boolean> {
   try {
     await mirror.follow()

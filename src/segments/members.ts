@@ -5,11 +5,14 @@ import { lastId } from '../values/formats.ts'
 import { deleteMembersSql, insertMembersSql, insertSegmentChangesSql, readMembersBetweenSql } from './sql.ts'
 import type { ConditionsAt } from './tested-segments.ts'
 
-/** A person in a segment. */
+/** The membership of a person in a segment. */
 export type Membership = { segment_id: number; person_id: string }
 export type Differences = { entered: Membership[]; left: Membership[] }
 
-/** Compares who satisfies the conditions of the segments with who is a member. A person who does not exist satisfies none. */
+/**
+ * Compares the people who satisfy the conditions of the segments with the members. A person who does not exist
+ * satisfies none.
+ */
 export function compare(
   ids: readonly number[],
   people: readonly Matches[],
@@ -34,10 +37,13 @@ export function* partsOf<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size)
 }
 
-/** All people are compared in sets of this size. */
+/** The number of people who are compared together. */
 export const peoplePerSet = 1_000
 
-/** Compares the next set of people after an id with the members. `until` is the id that the set ends with: {@link lastId} for the last set. */
+/**
+ * Compares the next set of people after an id with the members. `until` is the id at the end of the set, or
+ * {@link lastId} for the last set.
+ */
 export async function compareNext(
   tx: Transaction,
   { definitions, ids, conditions }: Pick<ConditionsAt, 'definitions' | 'ids' | 'conditions'>,
@@ -54,7 +60,7 @@ export async function storeMembers({ tx, organization_id }: Within, { entered, l
   if (left.length > 0) await tx.query(deleteMembersSql, columnsOf(organization_id, left))
 }
 
-/** Stores who entered and left, and reports it with the number of the change that `causeOf` returns. */
+/** Stores the entries and exits, and reports them with the number of the change that `causeOf` returns. */
 export async function tell(
   within: Within,
   differences: Differences,

@@ -147,7 +147,7 @@ export function segmentRoutes({ limits }: { limits: Pick<Limits, 'page'> }, sche
   ]
 }
 
-/** A segment as the answer to a write shows it. */
+/** A segment as the response to a write shows it. */
 const written = (segment: Segment, warnings: Detail[]) => ({
   ...segmentToJson(segment),
   ...(warnings.length > 0 && { warnings }),
@@ -160,18 +160,18 @@ async function listPeople(call: Call<SegmentPeopleQuery>) {
   throwIfBroken(definitions, segment)
   const { sort, ...rest } = body
   const order = sort === undefined ? {} : { sort: sortOf(sort) }
-  // The members of the cursor are parameters of the query.
+  // In the query, the members of the cursor configuration are parameters.
   const filterBody = { ...rest, filter: { $segment: segment.key }, cursor_configuration: rest, ...order }
   return filterEntities({ ...call, body: filterBody, boundFrom: 'body' }, peopleStackId).catch(throwWithQueryPaths)
 }
 
-/** A field with its direction after a colon. The key of an attribute may have colons. */
+/** A field, and its direction after a colon. The key of an attribute may contain colons. */
 function sortOf(text: string): { field: string; direction?: 'asc' | 'desc' } {
   const [, field = text, direction] = /^(.*):(asc|desc)$/s.exec(text) ?? []
   return direction === undefined ? { field } : { field, direction: direction as 'asc' | 'desc' }
 }
 
-/** Names the parameters of the query where a filter would name members of its body. */
+/** Replaces the paths of body members in an error by the parameters of the query. */
 function throwWithQueryPaths(error: unknown): never {
   if (!(error instanceof Fault)) throw error
   const pathOf = (path: string) =>
@@ -184,8 +184,8 @@ function throwWithQueryPaths(error: unknown): never {
 }
 
 /**
- * The warnings about the filter of a write. All values of a query are texts, so a filter from there would be stored with texts in place of
- * numbers.
+ * The warnings about the filter of a write. All values of a query are texts, so a filter from a query would be stored
+ * with texts in place of numbers.
  */
 async function readWarnings(call: Call<{ filter?: unknown }>, key: string): Promise<Detail[]> {
   const { body, boundFrom } = call

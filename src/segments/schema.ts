@@ -62,7 +62,10 @@ export const writtenSegment = Type.Object(
 /** The response of GET /v1/segments. */
 export const segmentList = listSchema(segment)
 
-/** The query of GET /v1/segments/{segment_key}/people: what POST /v1/people/filter takes. A page has at most `maxSize` items. */
+/**
+ * The query of GET /v1/segments/{segment_key}/people, with the members of POST /v1/people/filter. A page has at most
+ * `maxSize` items.
+ */
 export const segmentPeopleQuery = (maxSize: number) => {
   const { fields, include, labels, links, count } = filterBody('uuid', maxSize).properties
   return closedObject({
@@ -74,7 +77,7 @@ export const segmentPeopleQuery = (maxSize: number) => {
     sort: Type.Optional(
       text('The field to sort by, as `sort` of a filter: `last_name`, or with a direction `last_name:desc`.'),
     ),
-    // An enum would be filled in on the page of the documentation.
+    // The schema has no enum, because the page of the documentation would fill in a value.
     sort_direction: Type.Optional(
       Type.String({
         pattern: '^(asc|desc)$',

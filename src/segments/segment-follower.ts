@@ -39,7 +39,7 @@ import { type ConditionsAt, conditionsAt, parseSegments, type TestedSegment } fr
 
 export type SegmentOptions = {
   nowMs?: () => number
-  /** One statement reads at most this many links to changed entities. */
+  /** The maximum number of links to changed entities that one statement reads. */
   sourcesPerRead?: number
   /** The time between two moves of the clock. */
   clockMs?: number
@@ -47,13 +47,13 @@ export type SegmentOptions = {
 
 const defaultClockMs = 3_600_000
 
-/** The pause between two runs for an organization: it limits what the follower costs, and how late the feed is. */
+/** The pause between two runs for an organization. It limits the cost of the follower and the delay of the feed. */
 const pauseMs = 250
 const rowsPerDeletion = 10_000
 
 /**
- * The follower that stores the members of segments, and reports who entered or left. A page of people commits together
- * with its reports. The position commits after the last page of a batch, so that the feed shows a batch as a whole.
+ * The follower that stores the members of segments, and reports entries and exits. A page of people commits together
+ * with its reports. The position commits after the last page of a batch, so that the feed shows each batch as a whole.
  */
 export function segmentFollower(options: SegmentOptions = {}): Follower {
   return {
@@ -70,8 +70,8 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   let sequence = task.after
   let segments: PreparedSegments | undefined
   let moves: ClockMoves = new Map()
-  // A filter over links does not count the links that a merge has still to move, and the log does not show when it
-  // moves them.
+  // A filter over links does not count the links that a merge has not moved yet, and the log does not show when the
+  // merge moves them.
   const [merge] = await db.query(readUnfinishedMergeSql, [organization_id])
   if (merge) return progress(nowMs() + pauseMs)
   if (!(await followTo(task.head))) return { sequence }
@@ -98,7 +98,7 @@ async function work(task: Task, options: SegmentOptions): Promise<Progress> {
   async function followTo(head: number): Promise<boolean> {
     while (!signal.aborted && sequence < head) {
       const batch = await readBatch(task, sequence, head)
-      // The definitions are at least as new as the batch. If they change, the members are computed anew before the
+      // The definitions are at least as new as the batch. If they change, the members are computed again before the
       // position passes the change, and the feed reports only later moves.
       const definitions = await currentDefinitions(task, signal)
       if (segments?.definitions.version !== definitions.version)
@@ -115,10 +115,10 @@ async function readHead({ db, organization_id }: Task): Promise<number> {
   return head!.sequence
 }
 
-/** The segments with their conditions now. The feed reports the moves of a segment after the change `sinceOf`. */
+/** The segments with their current conditions. The feed reports the moves of a segment after the change `sinceOf`. */
 type PreparedSegments = ConditionsAt & { sinceOf: (segment_id: number) => number; clocked: ClockedSegment[] }
 
-/** When the clock moves people next. Undefined if no segment has relative times. */
+/** The next time at which the clock moves people. Undefined if no segment has relative times. */
 function nextTickOf({ clocked }: PreparedSegments, clockMs: number): number | undefined {
   const evaluated = clocked.map(({ evaluatedMs }) => evaluatedMs)
   return evaluated.length === 0 ? undefined : nextTickMs(Math.min(...evaluated), clockMs)
@@ -133,8 +133,8 @@ type SegmentState = {
 }
 
 /**
- * Computes the members of the segments whose filter means something else than before. Returns the segments under these definitions;
- * undefined if the signal aborted.
+ * Computes the members of the segments whose filter has changed its meaning. Returns the segments under these
+ * definitions, or undefined if the signal aborted.
  */
 async function prepareSegments(
   task: Task,
@@ -168,7 +168,7 @@ async function prepareSegments(
 
 /**
  * Computes the members of the segments, in sets of people. They are at least as new as the newest change at the
- * beginning, so the feed reports who enters or leaves by later changes only. Returns false if the signal aborted.
+ * beginning, so the feed reports only entries and exits by later changes. Returns false if the signal aborted.
  */
 async function computeMembers(
   task: Task,
@@ -196,7 +196,10 @@ async function computeMembers(
   return true
 }
 
-/** Runs the work in a transaction that no other process can have taken over, and that an erasure waits for. */
+/**
+ * Runs the work in a transaction under the lease of the follower, so that no other process runs it and an erasure waits
+ * for it.
+ */
 function update<T>({ db, hold }: Task, run: (tx: Transaction) => Promise<T>): Promise<T> {
   return db.transaction(async tx => {
     await hold(tx)
@@ -207,14 +210,14 @@ function update<T>({ db, hold }: Task, run: (tx: Transaction) => Promise<T>): Pr
 const deleteRows = ({ db, organization_id, signal }: Task, statement: Statement, ids: number[]) =>
   deleteInSteps(db, statement, [organization_id, ids, rowsPerDeletion], { limit: rowsPerDeletion, signal })
 
-/** Deletes what is left of deleted segments. */
+/** Deletes the remaining rows of deleted segments. */
 async function forget(task: Task, ids: number[]): Promise<void> {
   await deleteRows(task, forgetSegmentChangesSql, ids)
   await deleteRows(task, forgetSegmentMembersSql, ids)
   if (!task.signal.aborted) await update(task, tx => tx.query(markForgottenSql, [task.organization_id, ids]))
 }
 
-/** Reports who entered or left by the next changes. Returns the new position. */
+/** Reports the entries and exits by the next changes. Returns the new position. */
 async function followBatch(
   task: Task,
   segments: PreparedSegments,
@@ -253,8 +256,9 @@ async function followPage(tx: Transaction, segments: PreparedSegments, page: Aff
 }
 
 /**
- * Reports who entered or left a segment because time went by. `moved` are the people whom this process found when it
- * logged the change. Another process does not know them, and tests all people. Returns false if the signal aborted.
+ * Reports the people whom the passing of time has moved into or out of a segment. `moved` are the people whom this
+ * process found when it logged the change. Another process does not know them, and tests all people. Returns false if
+ * the signal aborted.
  */
 async function followClock(
   task: Task,
@@ -263,7 +267,7 @@ async function followClock(
   moved: readonly string[] | undefined,
 ): Promise<boolean> {
   const index = ids.indexOf(segment_id)
-  // The filter has changed meanwhile, so the members are newer than this change.
+  // The filter has changed in the meantime, so the members are newer than this change.
   if (index === -1 || sequence <= sinceOf(segment_id)) return true
   const ofSegment = { definitions, ids: [segment_id], conditions: [conditions[index]!] }
   const { organization_id } = definitions

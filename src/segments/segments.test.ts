@@ -294,7 +294,7 @@ describe('the people of a segment', () => {
       )
     const get = (query: string) => shop.send('GET', `${path}/english/people?${query}`)
     const sorted = await get('sort=last_name:desc&fields=external_id&count=true&size=2')
-    // The first request that sorts by a field builds its index.
+    // The first request that sorts by a field starts its index.
     expect([200, 503]).toContain(sorted.status)
     const page = await dataOf(get('sort=last_name:desc&fields=external_id&count=true&size=2'))
     expect(page).toMatchObject({ items: [{ external_id: 'b' }, { external_id: 'a' }], count: 3, has_more: true })
@@ -330,7 +330,7 @@ describe('the people of a segment', () => {
       expect(messageOf(refused)).toContain('archived consent type')
     }
     expect(await listed()).toHaveLength(2)
-    // The segment can be repaired, and another one that names it is valid again.
+    // The test repairs the segment, so the segment that names it is valid again.
     await dataOf(patch('readers', { filter: { language: 'en' } }))
     await dataOf(shop.send('GET', `${path}/others/people`))
   })

@@ -36,10 +36,10 @@ import {
 } from './sql.ts'
 
 const maxSegments = 200
-/** Every process holds the segments of its organizations in memory. */
+/** The maximum size of a filter. Every process keeps the segments of its organizations in memory. */
 const maxFilterBytes = 32_768
 
-/** The segment with that key. Throws a Fault of 404 if there is none. */
+/** Returns the segment with that key. Throws a Fault of 404 if there is none. */
 export function findSegment({ segments }: Definitions, key: string): Segment {
   return segments.find(segment => segment.key === key) ?? refuse('not_found', 'There is no such segment.')
 }
@@ -67,11 +67,11 @@ export async function createSegment(call: DefinitionCall, body: SegmentBody): Pr
   return findSegment(definitions, key)
 }
 
-/** Changes a segment. Throws a Fault: 404 if there is none with that key, 400 if the filter breaks a rule. */
+/** Changes a segment. Throws a Fault of 404 for an unknown key, and of 400 if the filter breaks a rule. */
 export async function patchSegment(call: DefinitionCall, key: string, patch: SegmentPatch): Promise<Segment> {
   const definitions = await changeDefinitions(call, (current, at, tx) => {
     const segment = findSegment(current, key)
-    // PostgreSQL stores the members of an object in an order of its own.
+    // PostgreSQL changes the order of an object's members.
     const isSame = patch.filter === undefined || isDeepStrictEqual(patch.filter, segment.filter)
     const changed = differences(segment, isSame ? { ...patch, filter: segment.filter } : patch)
     if (!changed) return []
@@ -85,7 +85,7 @@ export async function patchSegment(call: DefinitionCall, key: string, patch: Seg
   return findSegment(definitions, key)
 }
 
-/** Deletes a segment. Throws a Fault: 404 if there is none with that key, 409 if the filter of another one names it. */
+/** Deletes a segment. Throws a Fault of 404 for an unknown key, and of 409 if another filter names the segment. */
 export async function deleteSegment(call: DefinitionCall, key: string): Promise<void> {
   await changeDefinitions(call, (current, at, tx) => {
     const { id, name, description, filter } = findSegment(current, key)
@@ -102,8 +102,9 @@ export async function deleteSegment(call: DefinitionCall, key: string): Promise<
 }
 
 /**
- * The warnings about keys of the filter of a segment that are not declared and that no entity carries. Throws a Fault of 400 with
- * them under `handling=strict`, and of 403 for a field that the role of the caller closes. A filter that is invalid has none: its write is refused.
+ * The warnings about undeclared keys in the filter of a segment that no entity carries. Throws a Fault of 400 with them
+ * under `handling=strict`, and of 403 for a field that the caller's role closes. An invalid filter has no warnings,
+ * because its write is refused.
  */
 export async function findWarnings(
   { context, caller, signal, preferences }: Call<unknown>,
@@ -115,7 +116,8 @@ export async function findWarnings(
   if (!parsed) return []
   requireNamed(caller, parsed.named)
   const isStrict = preferences.handling === 'strict'
-  // A request with an Idempotency-Key is one transaction, which a search that is cancelled after its time would end.
+  // A request with an Idempotency-Key is one transaction, and a search that is cancelled at its time limit would abort
+  // it. The search therefore uses the outer connection.
   const unused = await findUnusedKeys(context.db.outer ?? context.db, definitions, parsed.undeclared, {
     signal,
     searchMs: isStrict ? undefined : defaultSearchMs,
@@ -124,7 +126,7 @@ export async function findWarnings(
   if (isStrict && unused.length > 0) throwUnusedKeys(hinted)
   return hinted.map(warningOf)
 
-  /** A caller that writes definitions may lack the scope that reads what they are of. */
+  /** A caller that writes definitions may lack the scope that reads the entities. */
   function hintFor({ stack_id, key }: UndeclaredKey): string {
     return caller.scopes.has(readScopeOf(stack_id)) ? suggestField(caller, definitions, { stack_id, name: key }) : ''
   }
@@ -137,8 +139,8 @@ function withSegment(definitions: Definitions, segment: Segment): Definitions {
 }
 
 /**
- * Throws 400 for an invalid filter of the segment, also if it makes the filter of another one invalid: together they may nest too
- * deeply.
+ * Throws 400 if the filter of the segment is invalid or makes the filter of another segment invalid, because together
+ * they may nest too deeply.
  */
 function throwIfInvalid(next: Definitions, key: string, before?: Definitions): void {
   const { filter } = findSegment(next, key)
@@ -153,7 +155,7 @@ function throwIfInvalid(next: Definitions, key: string, before?: Definitions): v
   }
 }
 
-/** Describes the faults of the filter of a segment. Undefined if it is valid. */
+/** Returns a description of the faults of a segment's filter. Undefined if it is valid. */
 function faultOf(definitions: Definitions, { key, filter }: Segment): string | undefined {
   try {
     parseFilter(filter, definitions, peopleStackId, { ofSegment: key })
@@ -165,7 +167,7 @@ function faultOf(definitions: Definitions, { key, filter }: Segment): string | u
   }
 }
 
-/** Throws 409 for a segment whose filter has become invalid, as when it names an archived consent type. */
+/** Throws 409 for a segment whose filter has become invalid, for example because it names an archived consent type. */
 export function throwIfBroken(definitions: Definitions, segment: Segment): void {
   const fault = faultOf(definitions, segment)
   if (fault === undefined) return
@@ -176,7 +178,10 @@ export function throwIfBroken(definitions: Definitions, segment: Segment): void 
   )
 }
 
-/** Finds the segments that a feed asks for. Throws a Fault: 400 for an unknown key, 409 for an invalid filter, 503 until it is computed. */
+/**
+ * Finds the segments that a feed requests. Throws a Fault of 400 for an unknown key, of 409 for an invalid filter, and
+ * of 503 until the members are computed.
+ */
 export const findSegments: FindSegments = async ({ context, caller, signal }, keys) => {
   const { db, organization_id } = context
   const definitions = await currentDefinitions(context, signal)
@@ -194,8 +199,8 @@ export const findSegments: FindSegments = async ({ context, caller, signal }, ke
 }
 
 /**
- * Lists the people who are in a segment according to its feed. Throws a Fault: 404 for an unknown key, 403 without the
- * rights to what its filter tests, 409 for an invalid filter, 503 until it is computed.
+ * Lists the members of a segment according to its feed. Throws a Fault of 404 for an unknown key, of 403 without the
+ * rights to the fields of its filter, of 409 for an invalid filter, and of 503 until the members are computed.
  */
 export async function listMembers({ context, caller, signal, params, shown }: Call, after: string, limit: number) {
   const definitions = await currentDefinitions(context, signal)
@@ -211,7 +216,10 @@ export async function listMembers({ context, caller, signal, params, shown }: Ca
   return { people, has_more, head, log_id }
 }
 
-/** The scopes that read what the filter of a segment tests. Throws a Fault of 403 if the role of the caller closes a field of it. */
+/**
+ * The scopes that read the entities of a segment's filter. Throws a Fault of 403 if the caller's role closes one of its
+ * fields.
+ */
 function scopesOfSegment(segment: Segment, definitions: Definitions, caller: Rights, path: string) {
   throwIfBroken(definitions, segment)
   const { condition, named } = parseFilter(segment.filter, definitions, peopleStackId)

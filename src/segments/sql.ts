@@ -8,7 +8,9 @@ export const insertSegmentSql = statement(
    values ($1, $2, $3, $4, $5, $6::jsonb, $7, $7, $7, $8)`,
 )
 
-/** $2: the name of the follower. It begins at the head: the first segment has no changes before it. */
+/**
+ * $2: the name of the follower. The position begins at the head, because no earlier change concerns the first segment.
+ */
 export const insertSegmentsPositionSql = statement(
   'insert_segments_position',
   `insert into followers (organization_id, name, sequence)
@@ -16,7 +18,10 @@ export const insertSegmentsPositionSql = statement(
    on conflict do nothing`,
 )
 
-/** $2: id, $3: name, $4: description, $5: filter, $6: the time, $7: the version, $8: the time if the filter changes, else null. */
+/**
+ * $2: id, $3: name, $4: description, $5: filter, $6: the time, $7: the version, $8: the time if the filter changes, or
+ * null.
+ */
 export const updateSegmentSql = statement(
   'update_segment',
   `update segments set name = $3, description = $4, filter = $5::jsonb, updated_at = $6, version = $7, filter_changed_at = coalesce($8, filter_changed_at)
@@ -37,7 +42,10 @@ export const readSegmentStartsSql = statement(
   'select g.since from segments g where g.organization_id = $1 and g.id = any($2::integer[])',
 )
 
-/** The segments as the follower has computed them, and whether they are deleted but not their other rows. */
+/**
+ * Returns the segments as the follower has computed them, and whether they are deleted while their other rows still
+ * exist.
+ */
 export const readSegmentStatesSql = statement(
   'read_segment_states',
   `select g.id, g.deleted_at is not null and not g.forgotten as is_left_over, g.members_condition, g.since,
@@ -51,7 +59,10 @@ export const beginSegmentsSql = statement(
   'update segments set since = null, members_condition = null where organization_id = $1 and id = any($2::integer[])',
 )
 
-/** $2: [{id, condition}], $3: the change after which the feed reports moves, $4: the time of relative times. */
+/**
+ * $2: [{id, condition}], $3: the change after which the feed reports moves, $4: the time that relative times count
+ * from.
+ */
 export const finishSegmentsSql = statement(
   'finish_segments',
   `update segments g set members_condition = v.condition, since = $3, evaluated_at = $4
@@ -59,7 +70,7 @@ export const finishSegmentsSql = statement(
    where g.organization_id = $1 and g.id = v.id and g.deleted_at is null`,
 )
 
-/** $2: segments, $3: the time that relative times counted from. */
+/** $2: segments, $3: the time that relative times count from. */
 export const setEvaluatedSql = statement(
   'set_segments_evaluated',
   'update segments set evaluated_at = $3 where organization_id = $1 and id = any($2::integer[])',
@@ -71,7 +82,7 @@ export const markForgottenSql = statement(
   'update segments set forgotten = true where organization_id = $1 and id = any($2::integer[])',
 )
 
-/** $2: segments, $3: limit. Returns how many were deleted. */
+/** $2: segments, $3: limit. Returns the number of deleted rows. */
 const forget = (table: 'segment_changes' | 'segment_members') =>
   statement(
     `forget_${table}`,
@@ -93,7 +104,8 @@ export const readMembersBetweenSql = statement(
 
 /**
  * $2: segment, $3: after this person, $4: limit, $5: the name of the follower. Returns the members, and a number up to
- * which the feed has reported them. Later changes may report some members again. No row while the members are computed.
+ * which the feed has reported them. Later changes may report some members again. Returns no row while the members are
+ * computed.
  */
 export const readMembersSql = statement(
   'read_segment_members',
@@ -134,8 +146,9 @@ export const deleteMembersSql = statement(
 )
 
 /**
- * $2: segments, $3: people, $4: numbers of changes, $5: whether they entered, one for each. A person who is in several pages of a batch may
- * move again between them by an earlier change. The feed then has the later one alone, with what holds last.
+ * $2: segments, $3: people, $4: numbers of changes, $5: whether they entered, as parallel arrays. A person in several
+ * pages of a batch may move again between them by an earlier change. The feed then has only the later change, with the
+ * final state.
  */
 export const insertSegmentChangesSql = statement(
   'insert_segment_changes',
@@ -152,7 +165,10 @@ export const insertSegmentChangesSql = statement(
    on conflict (organization_id, segment_id, sequence, person_id) do update set entered = excluded.entered`,
 )
 
-/** $2: after this number, $3: up to this number, $4: limit. Definitions have no entity. `moved` is a segment that the clock has moved. */
+/**
+ * $2: after this number, $3: up to this number, $4: limit. Changes of definitions have no entity. `moved` is a segment
+ * that the clock has moved people of.
+ */
 export const readBatchSql = statement(
   'read_segment_batch',
   `select c.sequence, c.stack_id, c.entity_id as id, c.operation,
@@ -161,16 +177,14 @@ export const readBatchSql = statement(
    where c.organization_id = $1 and c.sequence > $2 and c.sequence <= $3 order by c.sequence limit $4`,
 )
 
-/**
- * $2: people who were merged, or are no longer. Returns those that their identifiers led to or lead to now.
- */
+/** $2: people who were merged or no longer exist. Returns the people that their identifiers led to or lead to now. */
 export const readMergePartnersSql = statement(
   'read_merge_partners',
   `select m.merged_id as id, p.id as partner_id from merges m cross join lateral (values (m.into_id), (m.person_id)) as p(id)
    where m.organization_id = $1 and m.merged_id = any($2::uuid[])`,
 )
 
-/** A merge, or its undoing, that has still to move links. */
+/** A merge or unmerge that has not moved all links yet. */
 export const readUnfinishedMergeSql = statement(
   'read_unfinished_merge',
   'select m.id from merges m where m.organization_id = $1 and m.moving is not null limit 1',
@@ -184,8 +198,8 @@ export const readSourcesSql = statement(
 )
 
 /**
- * $2: after this number, $3: up to this number, $4: attributes. Returns the targets that changed entities linked to
- * before, and their survivors after merges.
+ * $2: after this number, $3: up to this number, $4: attributes. Returns the earlier targets of changed entities, and
+ * their survivors after merges.
  */
 export const readFormerTargetsSql = statement(
   'read_former_targets',
@@ -217,7 +231,7 @@ export const readSourcesOfSql = statement(
    order by l.source_id limit $5`,
 )
 
-/** $2: after this entity, $3: limit. The entities that linked to an erased one, or that it linked to. */
+/** $2: after this entity, $3: limit. Returns the entities that were linked with an erased one. */
 export const readChecksSql = statement(
   'read_segment_checks',
   `select k.entity_id as id from segment_checks k where k.organization_id = $1 and k.entity_id > $2
@@ -230,7 +244,7 @@ export const deleteChecksSql = statement(
   'delete from segment_checks where organization_id = $1 and entity_id = any($2::uuid[])',
 )
 
-/** $2: people. Returns the people who have an address whose answer one of $2 gave. */
+/** $2: people. Returns the people with an address that one of $2 has answered for. */
 export const readSharingSql = statement(
   'read_sharing',
   `select e.id, w.person_id as answered_by from unnest($2::uuid[]) as v(id) cross join lateral (

@@ -3,15 +3,17 @@ import { type Condition, visit } from '../queries/grammar/grammar.ts'
 import { parseSegmentFilter } from '../queries/grammar/parse.ts'
 import { hashOfCondition, type RelationshipLevel, relationshipLevels } from '../queries/plan/membership.ts'
 
-/** A segment with a valid filter. `hash` stands for what the filter means. */
+/** A segment with a valid filter. `hash` identifies the meaning of the filter. */
 export type TestedSegment = { segment: Segment; isRelative: boolean; condition: Condition; hash: string }
 
-/** All segments under the definitions. `invalid` are those whose filters the definitions no longer allow. */
+/**
+ * Parses all segments under the definitions. `invalid` has the segments whose filters the definitions no longer allow.
+ */
 export function parseSegments(definitions: Definitions): { tested: TestedSegment[]; invalid: number[] } {
   const tested: TestedSegment[] = []
   const invalid: number[] = []
   for (const segment of definitions.segments) {
-    // Relative times count from the same moment in every hash.
+    // Relative times count from a fixed moment, so that the hash does not depend on the time.
     const parsed = parseSegmentFilter(segment, definitions, 0)
     if (!parsed) invalid.push(segment.id)
     else {
@@ -30,7 +32,7 @@ export type ConditionsAt = {
   ids: number[]
   conditions: Condition[]
   levels: RelationshipLevel[]
-  /** Whether a condition depends on what others have answered for an address. */
+  /** Whether a condition depends on other people's answers for an address. */
   asksAddresses: boolean
 }
 

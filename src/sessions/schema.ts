@@ -22,7 +22,7 @@ const listedSession = Type.Object(
     scopes: Type.Array(Type.Enum(scopes)),
     role: Type.Union([text(), Type.Null()], { description: 'The key of its role. Null: it has none.' }),
     method: Type.Enum(['code', 'client', 'issuer', 'account'], {
-      // Go clients of oapi-codegen have a type Client.
+      // Without these names, Go clients of oapi-codegen would get a second type Client.
       'x-enum-varnames': ['ByCode', 'ByClient', 'ByIssuer', 'ByAccount'],
       description:
         'The way in which the session began: with a one-time link, with the credentials of a client, at the outside issuer, or with the password of an account.',

@@ -6,7 +6,7 @@ import { createClient, revokeClient } from '../auth/clients.ts'
 import { version } from '../process/version.ts'
 import { deleteExpired } from './sessions.ts'
 
-// Behind a proxy, a test can send its attempts from an address of its own.
+// Behind a proxy, each test can send its attempts from its own address.
 const service = useOwnService({ KITH_BEHIND_PROXY: '1' })
 const organization = useShop(service)
 

@@ -19,16 +19,21 @@ import {
   useSignInCodeSql,
 } from './sql.ts'
 
-/** A session lasts a working day. */
+/** The lifetime of a session, a working day. */
 export const sessionSeconds = 43_200
-/** A link is opened at once, on the machine that printed it. */
+/** The lifetime of a sign-in code. The operator opens its link immediately, on the machine that printed it. */
 export const codeSeconds = 60
 const maxListed = 1_000
 
-/** The way in which a session began: with a one-time link, with the credentials of a client, at the outside issuer, or with a password. */
+/**
+ * How a session began: with a one-time link, with a client's credentials, at the outside issuer, or with a password.
+ */
 export type SignInMethod = 'code' | 'client' | 'issuer' | 'account'
 
-/** The person or client that signs in: the name that the change log shows as the actor, the scopes, and the role if it has one. */
+/**
+ * The person or client that signs in: the name that the change log shows as the actor, the scopes, and the role, if
+ * any.
+ */
 export type Identity = {
   name: string
   scope: string
@@ -41,8 +46,8 @@ export type Identity = {
 const maxNameCharacters = 255
 
 /**
- * The identity of a client's session. Its name ends with the client_id, because several clients may have one name, and the change log
- * must tell them apart.
+ * The identity of a client's session. Its name ends with the client_id, because several clients may share a name, and
+ * the change log must distinguish them.
  */
 export function clientIdentity(
   { name, scope, role }: { name: string; scope: string; role: string | null },
@@ -52,7 +57,7 @@ export function clientIdentity(
   return { name: shown, scope, role, method: 'client', client_id }
 }
 
-/** A name that is shortened, so that it ends with the suffix. */
+/** Shortens a name so that the suffix fits at its end. */
 const withSuffix = (name: string, suffix: string) =>
   [...name].slice(0, maxNameCharacters - suffix.length).join('') + suffix
 
@@ -72,21 +77,21 @@ type SessionRow = Omit<Session, 'scopes'> & { scope: string }
 /** An organization's key, a dot, and 256 random bits. */
 const secretPattern = /^([a-z][a-z0-9_-]{0,62})\.[\w-]{43}$/
 
-/** The organization key that a cookie, a code or an invitation begins with. Undefined for a malformed one. */
+/** The organization key at the beginning of a cookie, a code or an invitation. Undefined for a malformed one. */
 export const organizationKeyOf = (secret: string): string | undefined => secretPattern.exec(secret)?.[1]
 
 export const createSecret = (organizationKey: string) => `${organizationKey}.${randomBytes(32).toString('base64url')}`
 
 /**
- * The stored digest of a secret. A slow hash protects secrets that people choose. This one has 256 random bits and cannot be guessed, and a
- * slow hash would let unauthenticated requests cause expensive work.
+ * The stored digest of a secret. A slow hash protects secrets that people choose. These secrets have 256 random bits
+ * and cannot be guessed, and with a slow hash unauthenticated requests could cause expensive work.
  */
 export const digest = (secret: string): Buffer => hash('sha256', secret, 'buffer')
 
 /**
- * Creates the code of a one-time link. `scope` lists scopes, separated by spaces. Throws a Fault: `not_found` for an unknown
- * organization; `invalid_parameter` for no scope, an unknown scope, or a name that is not 1 to 255 characters without control
- * characters.
+ * Creates the code of a one-time link. `scope` lists scopes, separated by spaces. Throws a Fault: `not_found` for an
+ * unknown organization, and `invalid_parameter` for no scope, an unknown scope, or a name that is empty, exceeds 255
+ * characters or has control characters.
  */
 export async function createSignInCode(
   db: Database,
@@ -103,14 +108,12 @@ export async function createSignInCode(
 
 type Organization = { id: number; key: string }
 
-/** A new session. `token` is the value of its cookie, which is not stored. */
+/** A new session. `token` is the value of its cookie, which kith does not store. */
 export type StartedSession = { token: string; session: Session; organization: Organization }
 
 type Queries = Pick<Database | Transaction, 'query'>
 
-/**
- * Starts a session with a code, which no other request can use then. Returns undefined for a code that is unknown, expired or used.
- */
+/** Starts a session with a code, and makes the code invalid. Returns undefined for an unknown, expired or used code. */
 export async function startSessionWithCode(
   db: Database,
   code: string,
@@ -133,7 +136,9 @@ export async function startSessionWithCode(
   )
 }
 
-/** Starts a session of a person that the outside issuer has identified. Undefined without the organization. */
+/**
+ * Starts a session of a person whom the outside issuer has identified. Undefined if the organization does not exist.
+ */
 export async function startSessionAtIssuer(
   db: Database,
   { organizationKey, ...identity }: { organizationKey: string } & Omit<Identity, 'method' | 'client_id'>,
@@ -145,7 +150,10 @@ export async function startSessionAtIssuer(
   return startSession(db, organization, { ...identity, name, method: 'issuer' }, signal)
 }
 
-/** The name of a session, with a suffix if an account has it or one that looks like it: the change log must tell them apart. */
+/**
+ * The name of a session. It gets a suffix if an account has the same or a similar-looking name, because the change log
+ * must distinguish them.
+ */
 async function distinctName(db: Queries, { id }: Organization, name: string, suffix: string): Promise<string> {
   const [account] = await db.query(findAccountNameSql, [id, lookAlikeOf(name)])
   return account ? withSuffix(name, ` (${suffix})`) : name
@@ -167,7 +175,7 @@ export async function startSession(
 
 const sessionOf = ({ scope, ...session }: SessionRow): Session => ({ ...session, scopes: parseScopes(scope) })
 
-/** Reads the session of a token. `isLive` is false once the session has expired, or it or its client was revoked. */
+/** Reads the session of a token. `isLive` is false if the session has expired, or if it or its client was revoked. */
 export async function readSession(
   { db, organization_id }: Context,
   token: string,
@@ -183,11 +191,11 @@ export async function readSession(
   return { session: sessionOf(session), isLive }
 }
 
-/** The live sessions of an organization, newest first, at most 1,000. */
+/** The live sessions of an organization, newest first. At most 1,000. */
 export const listSessions = ({ db, organization_id }: Context, signal?: Signal): Promise<ListedSession[]> =>
   db.query<ListedSession>(listSessionsSql, [organization_id, maxListed], signal)
 
-/** Ends a session. Other processes refuse it within seconds. Returns false if it has ended before or never existed. */
+/** Ends a session. Other processes refuse it within seconds. Returns false if it had already ended or never existed. */
 export async function endSession({ db, organization_id }: Context, id: string, signal?: Signal): Promise<boolean> {
   return (await db.query(revokeSessionSql, [organization_id, id], signal)).length > 0
 }

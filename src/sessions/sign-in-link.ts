@@ -10,14 +10,14 @@ import { createSignInCode } from './sessions.ts'
 type LinkRequest = { base: string; organizationKey: string; name: string; scope: string }
 
 /**
- * Creates a link that signs in to the console, once and within 60 seconds. The code is in the fragment, which browsers send to no
- * server, so that it is in no log of requests. Throws as `createSignInCode`.
+ * Creates a link that signs in to the console, once and within 60 seconds. The code is in the fragment, which browsers
+ * do not send, so no request log contains it. Throws like `createSignInCode`.
  */
 export async function createSignInLink(db: Database, { base, ...identity }: LinkRequest): Promise<string> {
   return `${base}/console/sign-in#code=${await createSignInCode(db, identity)}`
 }
 
-/** The user that runs this process. A container may have no name for it, or that of kith. */
+/** The user that runs this process. In a container it may have no name, or the name `kith`. */
 export function operatorName(): string {
   try {
     const { username } = userInfo()
@@ -28,8 +28,8 @@ export function operatorName(): string {
 }
 
 /**
- * The link that a start prints. Undefined for a service that others reach, by its address or through a proxy, because its log may be
- * read elsewhere, and for a process that only reads.
+ * The link that a start prints. Undefined for a process that only reads, and for a service that other machines reach,
+ * because its log may be read elsewhere.
  */
 export async function createStartLink(
   db: Database,

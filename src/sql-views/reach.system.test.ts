@@ -7,7 +7,7 @@ import { type Created, expectRefused, type Reader, useViews } from '../../test/s
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8' })
 const { create, connect, read } = useViews(service)
 
-// Another organization has values in every table, which the role of this one tries to read.
+// The role of this organization tries to read the values that another one has in every table.
 let other: Organization
 let own: Shop
 beforeAll(async () => {
@@ -202,7 +202,7 @@ describe('the role of views', () => {
 })
 
 describe('a condition of a query', () => {
-  // Each sees the rows that it is evaluated on by an error or by what it stores.
+  // Each condition would reveal the rows that PostgreSQL evaluates it on, by an error or by a side effect.
   const conditions = [
     `1 / (case when first_name like '%canary%' then 0 else 1 end) = 1`,
     `1 / (length(replace(coalesce(first_name, 'x'), 'canary', '')) / length(coalesce(first_name, 'x'))) = 1`,

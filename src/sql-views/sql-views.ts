@@ -17,7 +17,7 @@ import {
 } from './sql.ts'
 import { type View, viewsOf } from './view-text.ts'
 
-/** The views of an organization: a schema, and the login role of PostgreSQL that reads it. */
+/** The views of an organization: their schema, and the login role of PostgreSQL that reads it. */
 export type ViewsId = { organization_id: number; schema_name: string }
 
 /** A set of views as `kith views list` shows it. */
@@ -38,7 +38,7 @@ const quoted = pg.escapeIdentifier
 export const execute = (db: Pick<Transaction, 'query'>, text: string): Promise<unknown> =>
   db.query(statement('', text), [])
 
-/** The views of an organization, or the one in a schema. */
+/** Returns all views of an organization, or those in one schema. */
 export const findViews = (db: Pick<Database, 'query'>, organization_id: number, schema_name: string | null = null) =>
   db.query<SqlViews>(findViewsSql, [organization_id, schema_name])
 
@@ -52,14 +52,15 @@ type Locked = {
 }
 
 /**
- * Makes the views anew if they differ from the definitions. The schema with the new ones takes the name in one transaction, and needs no
- * lock that a query holds. The earlier schema loses its reader at once, and {@link dropRetired} drops it. Returns whether the views
- * changed; false also while another process renews them.
+ * Recreates the views if they differ from the definitions. In one transaction, the schema with the new views takes the
+ * name, which needs no lock that a query holds. The reader loses its rights on the earlier schema immediately, and
+ * {@link dropRetired} drops that schema. Returns whether the views changed, and false while another process renews
+ * them.
  */
 export const renewViews = (db: Database, id: ViewsId): Promise<boolean> =>
   db.transaction(tx => renewWithin(tx, id), { lockTimeoutMs: 1_000 })
 
-/** {@link renewViews} in a transaction. */
+/** Runs {@link renewViews} in a transaction. */
 export async function renewWithin(tx: Transaction, { organization_id, schema_name }: ViewsId): Promise<boolean> {
   const [views] = await tx.query<Locked>(lockViewsSql, [organization_id, schema_name])
   if (!views) return false
@@ -73,14 +74,17 @@ export async function renewWithin(tx: Transaction, { organization_id, schema_nam
   return isChanged
 }
 
-/** An archived role of kith opens nothing. */
+/** Returns the views for a role. An archived role of kith opens nothing. */
 function viewsFor(definitions: Definitions, key: string | null): View[] {
   if (key === null) return viewsOf(definitions, undefined)
   const role = definitions.roles.find(each => each.key === key)
   return role?.state === 'active' ? viewsOf(definitions, role) : []
 }
 
-/** A running query goes on with the earlier views. A prepared statement names them too, so the reader loses its rights on them. */
+/**
+ * Renames the schema of the earlier views, which a running query continues to read. A prepared statement refers to them
+ * too, so the reader loses its rights on them.
+ */
 async function retire(tx: Transaction, schema_name: string, { login, has_login }: Locked): Promise<string> {
   const name = `kith_old_${randomBytes(12).toString('hex')}`
   await execute(tx, `alter schema ${quoted(schema_name)} rename to ${quoted(name)}`)
@@ -106,8 +110,8 @@ async function makeSchema(
 }
 
 /**
- * Drops the earlier schemas of views. Returns false if a query still reads one. An object that another user has built
- * on one stays, and the result is false.
+ * Drops the earlier schemas of views. Returns false if a query still reads one, or if an object of another user depends
+ * on one. Such an object stays.
  */
 export async function dropRetired(db: Database, { organization_id, schema_name }: ViewsId): Promise<boolean> {
   const drop = async (tx: Transaction) => {
@@ -130,8 +134,8 @@ export async function dropRetired(db: Database, { organization_id, schema_name }
 }
 
 /**
- * Deletes views with their schemas, and the login role if kith made it. Returns why the role is kept, if PostgreSQL refuses to drop it.
- * Throws an Error with one sentence if a session still reads the views.
+ * Deletes views with their schemas, and the login role if kith created it. If PostgreSQL refuses to drop the role,
+ * returns the reason. Throws an Error with one sentence if a session still reads the views.
  */
 export async function dropViews(db: Database, organization_id: number, views: SqlViews): Promise<string | undefined> {
   const { schema_name, login } = views
@@ -150,7 +154,7 @@ export async function dropViews(db: Database, organization_id: number, views: Sq
   )
 }
 
-/** Ends the sessions of a role, and lets it begin none. Returns false if the service may not. */
+/** Ends the sessions of a role, and prevents new ones. Returns false if the service lacks the right to. */
 async function closeLogin(db: Database, login: string): Promise<boolean> {
   try {
     await execute(db, `alter role ${quoted(login)} nologin`)
@@ -168,7 +172,7 @@ async function dropSchemas(tx: Transaction, { organization_id, schema_name }: Vi
     await execute(tx, `drop schema if exists ${quoted(name)} cascade`)
 }
 
-/** Deletes all views of an organization, also of one that is being deleted. Returns why roles are kept. */
+/** Deletes all views of an organization, even while it is being deleted. Returns the reasons why roles were kept. */
 export async function dropAllViews(db: Database, organizationKey: string): Promise<string[]> {
   const [organization] = await db.query<{ id: number }>(findOrganizationOfViewsSql, [organizationKey])
   const kept: string[] = []
@@ -179,10 +183,10 @@ export async function dropAllViews(db: Database, organizationKey: string): Promi
   return kept
 }
 
-/** After a failure, the same views are tried again after this time. */
+/** The time after which views are tried again after a failure. */
 const retryMs = 10_000
 
-/** Returns a function that runs work for views, unless it failed or returned false a short time ago. */
+/** Returns a function that runs work for views, unless it failed or returned false shortly before. */
 function createAttempts() {
   const retryAtMs = new Map<string, number>()
   return async ({ schema_name }: ViewsId, work: () => Promise<boolean>): Promise<void> => {
@@ -193,8 +197,8 @@ function createAttempts() {
 }
 
 /**
- * Returns the background task that renews the views of all organizations. Its first run looks at all of them, because a new version of kith
- * may make other views of the same definitions.
+ * Returns the background task that renews the views of all organizations. Its first run checks all of them, because a
+ * new version of kith may create other views from the same definitions.
  */
 export function viewsRenewal(db: Database): (signal: Signal) => Promise<void> {
   let unseen: Set<string> | undefined

@@ -1,7 +1,7 @@
 import { statement } from '../db/db.ts'
 
 const exists = 'to_regnamespace(quote_ident(v.schema_name)) is not null'
-/** Whether the role that got the rights in this database is still there. */
+/** Whether the role that got the rights in this database still exists. */
 const hasLogin = `exists (
      select from pg_roles r join pg_database d on d.datname = current_database()
      where r.rolname = v.login and r.oid = v.login_oid and d.oid = v.database_oid
@@ -17,7 +17,7 @@ export const findViewsSql = statement(
    order by v.schema_name`,
 )
 
-/** The views whose definitions are not the current ones, those with schemas to drop, and with $1 all. */
+/** The views with outdated definitions, and those with schemas to drop. With $1, all views. */
 export const findOutdatedViewsSql = statement(
   'find_outdated_sql_views',
   `select v.organization_id, v.schema_name, x.is_outdated, cardinality(v.retired) > 0 as has_retired
@@ -27,7 +27,7 @@ export const findOutdatedViewsSql = statement(
    where o.deleted_at is null and ($1::boolean or x.is_outdated or cardinality(v.retired) > 0)`,
 )
 
-/** $2: schema. Locks the views for their renewal. Returns no row while another process renews them. */
+/** $2: schema. Locks the views for their renewal. Returns no row if another process renews them. */
 export const lockViewsSql = statement(
   'lock_sql_views',
   `select v.login, v.role, v.digest, v.retired, ${hasLogin} as has_login, ${exists} as exists
@@ -40,7 +40,7 @@ export const updateViewsSql = statement(
   `update sql_views set version = $3, digest = $4, retired = $5 where organization_id = $1 and schema_name = $2`,
 )
 
-/** $2: schema. Its earlier views are dropped. */
+/** $2: schema. Clears the list of its dropped earlier schemas. */
 export const clearRetiredSql = statement(
   'clear_retired_sql_views',
   `update sql_views set retired = '{}' where organization_id = $1 and schema_name = $2`,
@@ -52,19 +52,19 @@ export const deleteViewsSql = statement(
   'delete from sql_views where organization_id = $1 and schema_name = $2 returning retired',
 )
 
-/** $1: organization key, also of an organization that is being deleted. */
+/** $1: organization key. Also finds an organization that is being deleted. */
 export const findOrganizationOfViewsSql = statement(
   'find_organization_of_sql_views',
   'select o.id from organizations o where o.key = $1',
 )
 
-/** $1: schema. The names of its views. */
+/** $1: schema. Returns the names of its views. */
 export const listViewNamesSql = statement(
   'list_sql_view_names',
   `select c.relname as name from pg_class c where c.relnamespace = to_regnamespace(quote_ident($1)) and c.relkind = 'v'`,
 )
 
-/** $1: login. Ends its sessions, if the service may. */
+/** $1: login. Ends its sessions, if the service has the right to. */
 export const endSessionsSql = statement(
   'end_sessions_of_login',
   `select pg_terminate_backend(a.pid) from pg_stat_activity a

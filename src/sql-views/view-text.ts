@@ -24,13 +24,16 @@ import {
   textFields,
 } from '../values/profile-fields.ts'
 
-// A value that was stored before its attribute was declared may be anything. A value of another type gives null. No expression here raises
-// an error, so one value never fails a query, and no message shows a value.
+// A value that is older than the declaration of its attribute may have any type. A value of another type becomes null.
+// No expression here raises an error, so no value can fail a query, and no message shows a value.
 
 /** A text as a date. */
 const dateOf = (text: string): string => `case when ${text} ~ '${datePattern}' then ${text}::date end`
 
-/** A text m.t as a moment, to the microsecond. A cast would refuse offsets and fractions that kith accepts. */
+/**
+ * Converts a text m.t to a moment, to the microsecond. A cast would refuse some offsets and fractions that kith
+ * accepts.
+ */
 const momentOf = `case when left(m.t, 10) ~ '${datePattern}' and substr(m.t, 11) ~ '${timePattern}' then
     (left(m.t, 10)::date + substr(m.t, 12, 8)::time
       + make_interval(secs => ('0' || coalesce(substring(m.t from '[.][0-9]{1,6}'), ''))::float8)
@@ -55,7 +58,10 @@ const readers: Record<Exclude<AttributeType, 'person' | 'stack'>, (value: string
 /** A JSON value as a value of the type of its attribute. */
 const typedValue = (value: string, type: AttributeType): string => readers[type as keyof typeof readers](value)
 
-/** A JSON array as an array of the type. A single value, which was stored before the attribute took lists, is a list of one. */
+/**
+ * Converts a JSON array to an array of the type. A single value, stored before the attribute took lists, becomes a list
+ * of one.
+ */
 const typedList = (value: string, type: AttributeType): string =>
   `(select array(
     select ${typedValue('x.value', type)}
@@ -63,17 +69,20 @@ const typedList = (value: string, type: AttributeType): string =>
       with ordinality as x(value, n) order by x.n
   ) from (select ${value} as list offset 0) v where jsonb_typeof(v.list) <> 'null')`
 
-/** A view: its name, and the query that it is. */
+/** A view: its name and its query. */
 export type View = { name: string; query: string }
 
 type Column = { name: string; value: string }
 
-/** PostgreSQL allows 1,600 columns of a view. */
+/** The maximum number of attributes of a view. PostgreSQL allows 1,600 columns. */
 const maxAttributes = 1_500
 
 const ownViews = ['consents', 'changes']
 
-/** The scopes that a role of kith opens, and the fields of an owner. Undefined fields: all. Null: the owner is closed. */
+/**
+ * The scopes that a role of kith opens, and the fields of an owner. Undefined fields mean all, and null means that the
+ * owner is closed.
+ */
 type Opened = { has(scope: Scope): boolean; accessTo(owner: string): FieldAccess | undefined | null }
 
 function openedBy(role: Role | undefined): Opened {
@@ -92,8 +101,8 @@ function openedBy(role: Role | undefined): Opened {
 }
 
 /**
- * The views of an organization: one of people and one of each stack, the consents and the change log. A field that the role closes has no
- * column, and an owner that it closes no view. Without a role, all is open.
+ * The views of an organization: people, each stack, the consents and the change log. A closed field has no column, and
+ * a closed owner has no view. Without a role, everything is open.
  */
 export function viewsOf(definitions: Definitions, role: Role | undefined): View[] {
   const { organization_id, stacks } = definitions
@@ -119,14 +128,14 @@ export function viewsOf(definitions: Definitions, role: Role | undefined): View[
   return views
 }
 
-/** A stack whose key is the name of another view has its path as the name. */
+/** The name of a stack's view. It is the path of the stack if another view has the key as its name. */
 const viewName = (key: string) => (ownViews.includes(key) ? `stacks.${key}` : key)
 
 const personColumns = ['id', 'external_id', ...readTexts, ...profileFlags]
 const recordColumns = ['id', 'record_id', 'external_id']
 const lastColumns = ['state', 'version', 'created_at', 'updated_at']
 
-/** The columns that a view of entities e has besides those of attributes, by name. */
+/** The columns of a view of entities e that are no attributes, by name. */
 const ownColumns: Readonly<Record<string, string>> = {
   ...Object.fromEntries([...profileTexts, ...profileFlags].map(name => [name, `e.${name}`])),
   ...Object.fromEntries(
@@ -167,7 +176,10 @@ function attributeValue(organization_id: number, attribute: Attribute): string {
   return isList ? typedList(value, attribute.type) : typedValue(value, attribute.type)
 }
 
-/** The internal identifiers of the targets of an entity e, in the order of the links. A deleted target is hidden, as reads do. */
+/**
+ * The internal identifiers of the targets of an entity e, in the order of the links. Deleted targets are left out, as
+ * in reads.
+ */
 const targetsOf = (organization_id: number, attribute_id: number) =>
   `array(
     select l.target_id from public.links l
@@ -177,10 +189,13 @@ const targetsOf = (organization_id: number, attribute_id: number) =>
     ) order by l.position
   )`
 
-/** An owner that the views show, with the fields that may be read. Undefined: all. */
+/** An owner that the views show, with its readable fields. Undefined means all. */
 type OpenOwner = { id: number; key: string; access: FieldAccess | undefined }
 
-/** The consents of each person as reads show them, and with `seesAddresses` whether a refusal of the address takes a grant away. */
+/**
+ * The consents of each person as reads show them. With `seesAddresses`, they include whether a refusal for the address
+ * overrides a grant.
+ */
 function consentsView(organization_id: number, seesAddresses: boolean): string {
   const isRefused = channels
     .map(
@@ -212,7 +227,7 @@ const list = (names: readonly string[]) => `array[${names.map(name => pg.escapeL
 const openKeys = ({ read }: FieldAccess) =>
   [...read].flatMap(name => (name.startsWith(attributePrefix) ? [name.slice(attributePrefix.length)] : []))
 
-/** The values of a side of a change c of an owner, without those that may not be read. */
+/** The values of a side of a change c of an owner, without closed fields. */
 function sideOf(side: 'before' | 'after', access: FieldAccess): string {
   const closed = closable.filter(name => !mayRead(access, name))
   if (mayRead(access, 'attribute_values')) return `c.${side} - ${list(closed)}`
@@ -223,7 +238,7 @@ function sideOf(side: 'before' | 'after', access: FieldAccess): string {
     ), '{}')`
 }
 
-/** The links of a change c by the key of the attribute, of the attributes that may be read. */
+/** The links of a change c by the key of the attribute, for readable attributes. */
 function linksOf(organization_id: number, access: FieldAccess | undefined): string {
   const isOpen = mayRead(access, 'attribute_values') ? '' : ` and a.key = any(${list(openKeys(access!))})`
   return `(select jsonb_object_agg(a.key, j.value)
@@ -231,15 +246,15 @@ function linksOf(organization_id: number, access: FieldAccess | undefined): stri
         join public.attributes a on a.organization_id = ${organization_id} and a.id::text = j.key${isOpen})`
 }
 
-/** A column of a change c: of a whole owner, or of one that may not be read whole. */
+/** A column of a change c: the whole column for an open owner, and the readable part for any other. */
 function shownOf(owners: readonly OpenOwner[], whole: string, shown: (access: FieldAccess) => string): string {
   const parts = owners.flatMap(({ id, access }) => (access ? [`when ${id} then ${shown(access)}`] : []))
   return parts.length === 0 ? whole : `case c.stack_id ${parts.join('\n    ')} else ${whole} end`
 }
 
 /**
- * The changes of some owners and of the definitions whose scope is read. Those of an entity whose erasure goes on in several
- * transactions are shown without values from the first one on.
+ * The changes of some owners, and those of the definitions whose scope is readable. Changes of an entity whose erasure
+ * takes several transactions have no values from the first transaction on.
  */
 function changesView(
   organization_id: number,

@@ -217,7 +217,7 @@ describe('the view of people', () => {
     })
     expect(of(['a', 1, null])).toMatchObject({ many_text: ['a', null, null], many_number: [null, '1', null] })
     expect(of([])).toMatchObject({ many_text: [], many_number: [], many_json: [], one_text: null })
-    // A session's own formats change neither what is cast nor whether it fails.
+    // The formats of a session change neither the result of a cast nor whether it fails.
     for (const style of ['SQL, DMY', 'German', 'Postgres, MDY']) {
       await reader.client.query(`set datestyle = '${style}'; set timezone = 'Asia/Tokyo'`)
       const text = `select one_date = date '9999-12-31' as same from people where one_date is not null order by one_date desc limit 1`

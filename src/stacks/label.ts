@@ -1,7 +1,10 @@
 import { type Definitions, isRelationship, peopleStackId } from '../organizations/definitions.ts'
 import type { ProfileText } from '../values/profile-fields.ts'
 
-/** A piece of a template: a literal text, or what it names: an attribute, or with `hop` an attribute of the target of a relationship. */
+/**
+ * A part of a template: a literal text, or an attribute. With `hop`, it is an attribute of the target of a
+ * relationship.
+ */
 export type LabelPart = string | { key: string; hop?: string }
 
 export const maxLabelLength = 200
@@ -21,7 +24,7 @@ export const isLabelField = (key: string): key is (typeof labelFields)[number] =
 const pieces = /\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+/g
 const reference = /^([a-z][a-z0-9_]{0,62})(?:\.([a-z][a-z0-9_]{0,62}))?$/
 
-/** Parses a template: `{key}` and `{relationship.key}` between literal texts, in which `{{` and `}}` are braces. */
+/** Parses a template: `{key}` and `{relationship.key}` between literal texts, where `{{` and `}}` are braces. */
 export function parseLabel(template: string): { parts: LabelPart[] } | { fault: string } {
   const parts: LabelPart[] = []
   const literal = (text: string) =>
@@ -39,7 +42,7 @@ export function parseLabel(template: string): { parts: LabelPart[] } | { fault: 
   return { parts }
 }
 
-/** Finds the first fault of the template of a stack: in its form, or a name that is not declared. */
+/** Finds the first fault of a stack's template: a malformed part, or an undeclared name. */
 export function findLabelFault(template: string, stack_id: number, definitions: Definitions): string | undefined {
   const parsed = parseLabel(template)
   if ('fault' in parsed) return parsed.fault
@@ -61,7 +64,7 @@ function partFault({ key, hop }: { key: string; hop?: string }, stack_id: number
   return target.type === 'json' ? `names {${key}.${hop}}, which has JSON: name an attribute of another type` : undefined
 }
 
-/** The text of a value in a label: the elements of a list with commas between them, and nothing for an object. */
+/** The text of a value in a label. The elements of a list are separated by commas, and an object has no text. */
 export function labelText(value: unknown): string {
   if (Array.isArray(value)) return value.map(scalarText).filter(Boolean).join(', ')
   return scalarText(value)
@@ -71,14 +74,17 @@ function scalarText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? tidy(String(value)) : ''
 }
 
-/** White space becomes one space each, and none at the ends. The text is cut to the length of a label. */
+/** Reduces white space to single spaces, trims the ends, and cuts the text to the length of a label. */
 function tidy(text: string): string {
   const spaced = text.replace(/\s+/g, ' ').trim()
   if (spaced.length <= maxLabelLength) return spaced
   return [...spaced].slice(0, maxLabelLength).join('').trimEnd()
 }
 
-/** Fills in a template. The label is empty if no part has a value. Separators and brackets around a missing value are left out. */
+/**
+ * Fills in a template. The label is empty if no part has a value. Separators and brackets around a missing value are
+ * left out.
+ */
 export function fillLabel(parts: readonly LabelPart[], textOf: (part: Exclude<LabelPart, string>) => string): string {
   let text = ''
   let literal = ''
@@ -105,7 +111,10 @@ const separators = '[\\s,;:·•/|–—-]'
 const startingSeparators = new RegExp(`^${separators}+`)
 const endingSeparators = new RegExp(`${separators}+$`)
 const repeated: [RegExp, string] = [/([,;:·•/|–—-])(?:\s*[,;:·•/|–—-])+/g, '$1']
-/** The leftovers of a missing value, in the order of their removal, with what remains. After the first two, the runs are short. */
+/**
+ * The patterns around a missing value, in the order of their removal, and their replacements. After the first two, the
+ * runs are short.
+ */
 const leftovers: [RegExp, string][] = [
   [/\s+/g, ' '],
   repeated,
@@ -116,7 +125,7 @@ const leftovers: [RegExp, string][] = [
   [/\s+([,;:])/g, '$1'],
 ]
 
-/** The literal text around a missing value, without empty brackets and without separators that separate nothing. */
+/** The literal text around a missing value, without empty brackets and unneeded separators. */
 function aroundMissing(literal: string, where: 'start' | 'middle' | 'end'): string {
   const kept = leftovers.reduce((text, [leftover, rest]) => text.replace(leftover, rest), literal)
   if (where === 'start') return kept.replace(startingSeparators, '')

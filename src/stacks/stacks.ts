@@ -20,7 +20,7 @@ import { findLabelFault, parseLabel } from './label.ts'
 import type { StackBody, StackPatch } from './schema.ts'
 import { insertStackSql, updateStackSql } from './sql.ts'
 
-/** The stack with that key. Throws a Fault of 404 if there is none. */
+/** Returns the stack with that key. Throws a Fault of 404 if there is none. */
 export function findStack({ stacks }: Definitions, key: string): Stack {
   const details = [{ path: pointer('stack_key'), message: 'is not the key of a stack' }]
   return (
@@ -42,7 +42,7 @@ export async function createStack(call: DefinitionCall, body: StackBody): Promis
   return findStack(after, body.key)
 }
 
-/** The creation of a stack, as the log and the table get it. */
+/** The creation of a stack, for the log and the table. */
 export function creationOfStack(id: number, body: StackBody, at: string): DefinitionChange {
   const { key, kind, name = key, retention_days = null, label = null, erased_with = null } = body
   const summary = body.summary ? inStoredOrder(body.summary) : null
@@ -55,8 +55,8 @@ export function creationOfStack(id: number, body: StackBody, at: string): Defini
 }
 
 /**
- * Changes the name of a stack, or what holds for its records. Throws a Fault: 404 if there is none with that key, 400 for a wrong
- * retention, or a name that is not declared.
+ * Changes the name of a stack or the settings of its records. Throws a Fault of 404 for an unknown key, and of 400 for
+ * an invalid retention or an undeclared name.
  */
 export async function patchStack(call: DefinitionCall, key: string, patch: StackPatch): Promise<Stack> {
   const after = await changeDefinitions(call, (definitions, at, tx) => {
@@ -78,13 +78,16 @@ export async function patchStack(call: DefinitionCall, key: string, patch: Stack
   return findStack(after, key)
 }
 
-/** Records of an item stack change as long as they are used, so their age does not tell when they may go. */
+/**
+ * Refuses a retention of an item stack. Its records change as long as they are used, so their age does not show when
+ * they may be deleted.
+ */
 function throwUnlessEvents(kind: Stack['kind'], retention_days: number | null | undefined) {
   if (kind === 'item' && typeof retention_days === 'number')
     throwBrokenRule('/retention_days', 'applies to event stacks only; this is an item stack')
 }
 
-/** A new stack has no attributes yet, so the form of its label is all there is to check. */
+/** Checks only the form of a new stack's label, because the stack has no attributes yet. */
 function throwIfMalformed(label: string | null) {
   const parsed = label === null ? undefined : parseLabel(label)
   if (parsed && 'fault' in parsed) throwBrokenRule('/label', parsed.fault)
@@ -102,14 +105,14 @@ export function stackToJson(stack: Stack) {
 
 type Declared = ReadonlyMap<string, Attribute> | undefined
 
-/** A summary with its members in the order in which the database returns them, so that equal ones have equal texts. */
+/** A summary with its members in the order of the database, so that equal summaries have equal texts. */
 export const inStoredOrder = ({ time = null, person, measures }: StackSummary): StackSummary => ({
   time,
   person,
   measures: measures.map(({ op, key }) => ({ op, ...(key !== undefined && { key }) })),
 })
 
-/** Finds what a summary names that is not declared as it must be. */
+/** Finds a name in a summary that is not declared as required. */
 export function findSummaryFault({ person, time, measures }: StackSummary, declared: Declared): string | undefined {
   const ofType = (key: string, types: readonly Attribute['type'][], what: string) => {
     const attribute = declared?.get(key)
@@ -125,7 +128,7 @@ export function findSummaryFault({ person, time, measures }: StackSummary, decla
   ].find(fault => fault !== undefined)
 }
 
-/** Returns the reason why a key cannot be the relationship by which records are erased. */
+/** Returns the reason why a key cannot be the relationship that erases records. Undefined if it can. */
 function findErasedWithFault(key: string, declared: Declared): string | undefined {
   if (declared?.get(key)?.target_stack_id === peopleStackId) return undefined
   return `names ${key}, which is not a relationship to people of the stack`

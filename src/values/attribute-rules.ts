@@ -6,16 +6,16 @@ export const attributeTypes = ['text', 'number', 'boolean', 'date', 'datetime', 
 export type AttributeType = (typeof attributeTypes)[number]
 
 /**
- * A rule of attributes: what it means, the schema of its operand, and the types of attributes that it applies to. `hasTypedOperand`: the
- * operand is one or several values of the type of the attribute.
+ * A rule of attributes: its meaning, the schema of its operand, and the types of attributes that it applies to. With
+ * `hasTypedOperand`, the operand has one or more values of the attribute's type.
  */
 type Rule = Readonly<{ description: string; schema: TSchema; types: readonly AttributeType[]; hasTypedOperand?: true }>
 
 const bound = Type.Union([Type.Number(), Type.String(), Type.Null()])
 const ordered = ['number', 'date', 'datetime'] as const
 
-// The conditions on values besides the type, for later writes, in the order of reads. Schemas, the query of violations, the client's lists,
-// the forms of the console and the table in docs/api-people.md derive from this list.
+// The conditions on values besides the type, which apply to later writes, in the order of reads. Schemas, the query of
+// violations, the client's lists, the forms of the console and the table in docs/api-people.md derive from this list.
 
 const rules = {
   required: {
@@ -67,10 +67,12 @@ export const attributeRules: Readonly<Record<RuleName, Rule>> = rules
 /** The names of the rules, in the order of reads. */
 export const ruleNames = Object.keys(rules) as RuleName[]
 
-/** The conditions on the values of an attribute besides its type. They apply to later writes; stored values stay. */
+/**
+ * The conditions on the values of an attribute besides its type. They apply to later writes, and stored values stay.
+ */
 export type AttributeRules = { -readonly [Name in RuleName]: Static<Rules[Name]['schema']> }
 
-/** The rules of an attribute that has none. */
+/** The rules of an attribute without rules. */
 export const noRules = Object.fromEntries(
   ruleNames.map(name => [name, operandOf(name).type === 'boolean' ? false : null]),
 ) as AttributeRules
@@ -94,7 +96,7 @@ const schemasOf = <S>(build: (schema: TSchema) => TSchema) =>
 
 /** The schemas of the operands, as members of a read. */
 export const ruleSchemas = schemasOf<RuleSchemas>(schema => schema)
-/** The same, as members of a body that may leave them out. */
+/** The schemas of the operands, as optional members of a body. */
 export const optionalRuleSchemas = schemasOf<OptionalRuleSchemas>(schema => Type.Optional(schema))
 
 type Options = { type?: string; anyOf?: Options[] }
@@ -107,7 +109,7 @@ export function operandOf(name: RuleName): Options {
 
 export type OperandKind = 'flag' | 'list' | 'text' | 'number' | 'value'
 
-/** How the operand of a rule is written in a form: `value` is one of the type of the attribute. */
+/** The input of a rule's operand in a form. `value` is a value of the attribute's type. */
 export function operandKind(name: RuleName): OperandKind {
   const { type } = operandOf(name)
   if (type === 'boolean') return 'flag'

@@ -1,7 +1,8 @@
 /**
- * The channels on which people are written to. `address` is the field of a person with the address on the channel, `key` the column of
- * match-keys.ts that a valid one has, `flag` the summary of the answers on it, and `term` its personal data in the Data Privacy Vocabulary. `linkNumber` is the channel in the links that are
- * already sent: a new channel gets a new number, and no number changes or is used again.
+ * The channels on which organizations write to people. `address` is the field of a person with the address, `key` the
+ * column of match-keys.ts that a valid address has, `flag` the summary of the answers on the channel, and `term` its
+ * personal data in the Data Privacy Vocabulary. `linkNumber` is the channel in links that have been sent: a new channel
+ * gets a new number, and numbers are never changed or reused.
  */
 const table = {
   email: { address: 'email', key: 'email_key', flag: 'email_consent', term: 'pd:EmailAddress', linkNumber: 1 },

@@ -1,16 +1,16 @@
-/** Most edits between a name and the one that was meant: a third of its characters, and at most this many. */
+/** The maximum number of edits between a name and a suggested one. It is also limited to a third of the characters. */
 const maxEdits = 2
 
-/** Names are compared for the first refusals of a request only: a hostile body has 90,000 unknown keys. */
+/** Only the first refusals of a request compare names, because a hostile body may have 90,000 unknown keys. */
 export const maxHints = 3
 
 /**
- * Ends a message about an unknown name with the only nearest of the names that the caller may see: `: did you mean "first_name"?`. Empty
- * if none is near enough, or two are equally near.
+ * Ends a message about an unknown name with the nearest of the names that the caller may see:
+ * `: did you mean "first_name"?`. Empty if none is near enough, or if two are equally near.
  */
 export const didYouMean = (name: string, names: Iterable<string>): string => hintOf(nearNames(name, names))
 
-/** The names that are near to a name, with `prefix` before them. */
+/** The names that are near a name, with `prefix` before them. */
 export function nearNames(name: string, names: Iterable<string>, prefix = ''): Near[] {
   const near: Near[] = []
   for (const other of names) {
@@ -22,7 +22,10 @@ export function nearNames(name: string, names: Iterable<string>, prefix = ''): N
 
 type Near = { name: string; edits: number | undefined }
 
-/** The end of a message for the name with the fewest edits. Empty if they are too many, or if two names have as few. */
+/**
+ * The end of a message with the name that has the fewest edits. Empty if they are too many, or if two names have
+ * equally few.
+ */
 export function hintOf(names: readonly Near[]): string {
   const fewest = names.reduce((few, { edits = few }) => Math.min(few, edits), maxEdits)
   const nearest = names.filter(({ edits }) => edits === fewest)
@@ -30,8 +33,8 @@ export function hintOf(names: readonly Near[]): string {
 }
 
 /**
- * The number of characters to insert, delete, replace or swap with their neighbour between two names (Damerau, optimal string alignment).
- * Undefined if it is more than {@link maxEdits}, or than a third of the first name.
+ * The number of characters to insert, delete, replace or swap with their neighbour between two names (Damerau, optimal
+ * string alignment). Undefined if it exceeds {@link maxEdits} or a third of the first name.
  */
 export function editsBetween(name: string, other: string): number | undefined {
   const max = Math.min(maxEdits, Math.floor(name.length / 3))
@@ -40,7 +43,10 @@ export function editsBetween(name: string, other: string): number | undefined {
   return edits <= max ? edits : undefined
 }
 
-/** The edits of the rest of both names, if they are at most `left`. The matrix of the textbook took ten times as long for long, similar names. */
+/**
+ * The edits between the rests of both names, if they are at most `left`. The textbook matrix took ten times as long for
+ * long, similar names.
+ */
 function editsFrom(name: string, at: number, other: string, otherAt: number, left: number): number {
   let i = at
   let j = otherAt

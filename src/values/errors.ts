@@ -26,7 +26,7 @@ export const detail = Type.Object(
 )
 export type Detail = Static<typeof detail>
 
-/** Warnings as a header, for a response whose body has no place for them. They are ASCII. */
+/** Warnings in a header, for a response whose body has no member for them. They are ASCII. */
 export const warningHeader = (warnings: readonly Detail[]): Record<string, string> => ({
   'X-Kith-Warning': warnings.map(({ path, message }) => `${path} ${message}`).join('; '),
 })
@@ -38,9 +38,12 @@ export type Refusal = {
   message: string
   details: Detail[]
   headers?: Record<string, string>
-  /** `erased`: a value belonged to a person who was erased. */
+  /** `erased`: a value belonged to an erased person. */
   reason?: 'erased'
-  /** `unknown`: the write may have been done. `done`: it was done, but its response is missing. Absent: it was not done. */
+  /**
+   * The outcome of a write. `unknown`: it may have been done. `done`: it was done, but its response is missing. Absent:
+   * it was not done.
+   */
   outcome?: 'unknown' | 'done'
 }
 
@@ -66,7 +69,10 @@ export function createRefusal(code: ErrorCode, message: string, options: Refusal
   return refusal
 }
 
-/** A thrown refusal. The pipeline builds the response from it. It has no stack: an import may refuse thousands of lines in a second. */
+/**
+ * A thrown refusal. The pipeline builds the response from it. It has no stack, because an import may refuse thousands
+ * of lines in a second.
+ */
 export class Fault extends Error {
   readonly refusal: Refusal
   constructor(refusal: Refusal, options?: ErrorOptions) {
@@ -79,10 +85,10 @@ export class Fault extends Error {
   }
 }
 
-/** The options of a refusal that another moment may not give. */
+/** The options of a refusal that a retry may avoid. */
 export const retryInASecond = { status: 503, headers: { 'Retry-After': '1' } }
 
-/** The change that a request names has not arrived at this database yet. Another database of the service may have it. */
+/** This database does not have the change that a request names yet. Another database of the service may have it. */
 export class NotArrived extends Fault {
   constructor(message: string, detail: Detail) {
     super(createRefusal('operation_failed', message, { ...retryInASecond, details: [detail] }))
@@ -97,7 +103,7 @@ export function refuse(code: ErrorCode, message: string, options: RefusalOptions
   )
 }
 
-/** Throws a Fault of 400 for values of the request, as its schema refuses them: each with its path. */
+/** Throws a Fault of 400 for values of the request with their paths, in the form of a schema's refusal. */
 export function refuseValues(...details: Detail[]): never {
   return refuse('invalid_parameter', invalidValues, { details })
 }
@@ -105,7 +111,7 @@ export function refuseValues(...details: Detail[]): never {
 /** The message of a refusal whose details name the values. */
 export const invalidValues = 'The request has invalid values. See details.'
 
-/** Throws a Fault of 503: as many long requests of a kind already run as may. */
+/** Throws a Fault of 503, because the maximum number of long requests of a kind is running. */
 export function throwBusy(message: string): never {
   const headers = { 'Retry-After': '10' }
   return refuse('operation_failed', `${message} Retry after 10 seconds.`, { status: 503, headers })
@@ -116,7 +122,7 @@ export function createValueRefusal(path: string, message: string, code: ErrorCod
   return createRefusal(code, message, { details: [{ path, message }] })
 }
 
-/** Throws a Fault of 400 with one faulty value. `summary` is its message, a sentence. */
+/** Throws a Fault of 400 with one faulty value. `summary` is its message, a whole sentence. */
 export function throwValueRefusal(path: string, message: string, summary: string): never {
   return refuse('invalid_parameter', summary, { details: [{ path, message }] })
 }

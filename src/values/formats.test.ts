@@ -40,7 +40,7 @@ it('accepts as a date a calendar day from year 1 on', () => {
 })
 
 it('accepts as a date of birth a date from 1850 to today anywhere on earth', () => {
-  // On Kiritimati, in UTC+14, the 29th has just begun.
+  // On Kiritimati, in UTC+14, the 29th of February has just begun.
   vi.useFakeTimers({ now: Date.parse('2024-02-28T10:00:00Z') })
   expectAccepted(isDateOfBirth, ...words('1850-01-01 2024-02-29 1999-12-31'))
   expectRefused(isDateOfBirth, ...words('1849-12-31 2024-03-01 9999-01-01 2023-02-29'))

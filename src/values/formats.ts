@@ -9,7 +9,7 @@ const isLeapYear = (year: number) => year % 4 === 0 && (year % 100 !== 0 || year
 
 const twoDigits = (text: string, at: number) => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
 
-/** `YYYY-MM-DD`, a day of the calendar, years 0001 to 9999. */
+/** `YYYY-MM-DD`, an existing day in the years 0001 to 9999. */
 export function isDate(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false
   const year = twoDigits(text, 0) * 100 + twoDigits(text, 2)
@@ -18,10 +18,10 @@ export function isDate(text: string): boolean {
   return year >= 1 && day >= 1 && day <= days
 }
 
-/** The islands of UTC+14 begin a day first. */
+/** The offset of UTC+14, where each day begins first. */
 const earliestDayMs = 14 * 3_600_000
 
-/** A date from 1850-01-01 to today, where it is today first on earth. */
+/** A date from 1850-01-01 to the current day in the earliest time zone. */
 export function isDateOfBirth(text: string): boolean {
   return isDate(text) && text >= '1850-01-01' && Date.parse(text) <= Date.now() + earliestDayMs
 }
@@ -36,8 +36,8 @@ export function isDateTime(text: string): boolean {
 }
 
 /**
- * UTC, or a time zone of the IANA database with its region. PostgreSQL takes a name without a region, such as CET, for an
- * abbreviation, which has no daylight saving time.
+ * UTC, or a time zone of the IANA database with its region. PostgreSQL reads a name without a region, such as CET, as
+ * an abbreviation, which has no daylight saving time.
  */
 export function isTimeZone(text: string): boolean {
   if (text === 'UTC') return true
@@ -54,7 +54,7 @@ export function isTimeZone(text: string): boolean {
 export const unknownTimeZone = 'must be UTC or an IANA time zone with its region, such as Europe/Berlin'
 
 const earliestCollectionMs = Date.parse('1990-01-01T00:00:00Z')
-/** The clocks of clients may be this far ahead. */
+/** The time by which the clocks of clients may be ahead. */
 const clockAllowanceMs = 60_000
 
 /** A date and time of RFC 3339 from 1990 to a minute from now. */
@@ -68,35 +68,38 @@ function isCollectionTime(text: string): boolean {
 export const isIpAddress = (text: string): boolean =>
   ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'))
 
-/** 1 to 255 characters (code points), without control characters. Not `.` or `..`, which a URL path cannot contain. */
+/**
+ * 1 to 255 characters (code points), without control characters. `.` and `..` are refused, because a URL path cannot
+ * contain them.
+ */
 export function isExternalId(text: string): boolean {
   if (text === '' || text === '.' || text === '..' || /\p{Cc}/u.test(text)) return false
   // A character has one or two UTF-16 code units.
   return text.length <= 255 || (text.length <= 510 && [...text].length <= 255)
 }
 
-/** A UUID of any version, canonical with hyphens, in either case. */
+/** A UUID of any version in the canonical form with hyphens, in upper or lower case. */
 export const isUuid = (text: string): boolean => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text)
 
-/** The first and the last UUID. No entity has one of them, so all entities come between them. */
+/** The first and the last UUID. No entity has one of them, so all entities are between them. */
 export const [firstId, lastId] = ['00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff']
 
-/** An ObjectId: 24 hexadecimal digits, in either case. */
+/** An ObjectId: 24 hexadecimal digits in upper or lower case. */
 export const isObjectId = (text: string): boolean => /^[\da-f]{24}$/i.test(text)
 
 // The uuid column of a record holds its ObjectId in the first 12 bytes. The other 4 bytes are zero.
 const objectIdPadding = '00000000'
 
-/** The stored uuid of a record with this `record_id`. */
+/** The stored uuid of the record with this `record_id`. */
 export const uuidOfRecord = (record_id: string): string =>
   `${record_id.toLowerCase()}${objectIdPadding}`.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
-/** The `record_id` of a record with this stored uuid. */
+/** The `record_id` of the record with this stored uuid. */
 export const recordIdOf = (uuid: string): string => uuid.replaceAll('-', '').slice(0, -objectIdPadding.length)
 
-// A fast path for most addresses. A match of at most 64 characters has no part that is too long.
+// A fast path for most addresses. A matching text of at most 64 characters has no part that is too long.
 const plainEmail = /^[\w+-]+(?:\.[\w+-]+)*@(?:[a-z\d](?:[a-z\d-]*[a-z\d])?\.)+[a-z]{2,}$/i
-// Beyond ASCII (RFC 6531), everything is allowed except white space and invisible characters.
+// Beyond ASCII (RFC 6531), all characters are allowed except white space and invisible ones.
 const forbiddenInLocal = /[^\w!#$%&'*+/=?^`{|}~.\u{80}-\u{10ffff}-]|[\p{White_Space}\p{Cs}]/u
 const internationalLabel = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]*[\p{L}\p{M}\p{N}])?$/u
 

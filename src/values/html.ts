@@ -1,4 +1,4 @@
-/** Text that is HTML already. */
+/** A text that is already HTML. */
 export class Html {
   readonly text: string
   constructor(text: string) {
@@ -13,8 +13,8 @@ const escapes: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;'
 const escapeHtml = (text: string) => text.replace(/[&<>"']/g, character => escapes[character]!)
 
 /**
- * A template of HTML. Each value is escaped, for elements and for attributes in quotes, unless it is {@link Html} itself.
- * Null, undefined and false are nothing, and the members of an array follow each other.
+ * A template of HTML. It escapes each value for elements and quoted attributes, except {@link Html}. Null, undefined
+ * and false print nothing, and arrays print their members.
  */
 export function html(strings: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(strings.reduce((text, part, index) => text + print(values[index - 1]) + part))

@@ -12,7 +12,7 @@ export function instantOf(text: string): Instant {
   return { seconds: local - offsetMinutes * 60, fraction: fraction.replace(/0+$/, '') }
 }
 
-/** Formats seconds since 1970 for PostgreSQL's `numeric`. The fraction adds to the seconds before 1970, too. */
+/** Formats seconds since 1970 for PostgreSQL's `numeric`. The fraction is added, also to negative seconds. */
 export function numericOf({ seconds, fraction }: Instant): string {
   if (fraction === '') return String(seconds)
   if (seconds >= 0) return `${seconds}.${fraction}`
@@ -22,8 +22,8 @@ export function numericOf({ seconds, fraction }: Instant): string {
 }
 
 /**
- * The time in UTC, to the microsecond, as kith keeps it: three digits of the second, or six if the last three are not zero. Takes
- * a text for which `isDateTime` is true. Further digits are cut off.
+ * The time in UTC to the microsecond, in the form that kith stores: three digits of the second, or six if the last
+ * three are not zero. Takes a text for which `isDateTime` is true. Further digits are cut off.
  */
 export function utcTime(text: string): string {
   const { seconds, fraction } = instantOf(text)
@@ -31,7 +31,7 @@ export function utcTime(text: string): string {
   return `${new Date(seconds * 1_000).toISOString().slice(0, -5)}.${digits}Z`
 }
 
-/** A time of {@link utcTime} as a text that compares as times do. */
+/** Converts a time of {@link utcTime} to a text that sorts in the order of time. */
 export const sortableTime = (time: string): string => time.slice(0, -1).padEnd(26, '0')
 
 /** Parses the `at` of a request as {@link utcTime}. Throws a Fault of 400 for a future time. */
@@ -40,6 +40,6 @@ export function pastTimeOf(at: string): string {
   const time = utcTime(at)
   if (Date.parse(time) > Date.now())
     throw new Fault(createValueRefusal('/at', 'The time is in the future. Give a past time.'))
-  // PostgreSQL has no year 0, which an offset can lead to.
+  // PostgreSQL has no year 0, but an offset can lead to it.
   return seconds < 0 ? new Date(0).toISOString() : time
 }

@@ -1,16 +1,18 @@
-/** Characters that show nothing, or change the order of others: a reader could take one name for another. */
+/**
+ * Characters that show nothing or change the order of others. With them, a reader could mistake one name for another.
+ */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u
 
-/** Whether a text has such a character. */
+/** Whether a text contains such a character. */
 export const hasInvisible = (text: string): boolean => invisible.test(text)
 
 /** Names the first invisible character of a text, such as `U+200B ZERO WIDTH SPACE`. Undefined if it has none. */
 export const findInvisible = (text: string): string | undefined => nameFirst(invisible, text)
 
-/** An invisible character, or white space that looks like a space and is none. */
+/** An invisible character, or white space that looks like a space but is a different character. */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{White_Space}/u
 
-/** Names the first character of a text that a person does not see as what it is. */
+/** Names the first character of a text that a person cannot recognize by its look. */
 export const findUnseen = (text: string): string | undefined => nameFirst(unseen, text)
 
 function nameFirst(characters: RegExp, text: string): string | undefined {
@@ -18,14 +20,14 @@ function nameFirst(characters: RegExp, text: string): string | undefined {
   return found === undefined ? undefined : nameCharacter(found.codePointAt(0)!)
 }
 
-/** The message for a value that breaks a rule, with its invisible character, which may be the reason. */
+/** The message for a value that breaks a rule. It names the value's invisible character, which may be the reason. */
 export function withUnseen(message: string, value: unknown): string {
   const found = typeof value === 'string' ? findUnseen(value) : undefined
   if (found === undefined) return message
   return message.endsWith('.') ? `${message} It contains ${found}.` : `${message}. It contains ${found}`
 }
 
-/** The names of Unicode. Ranges of characters with one name have no line of their own. */
+/** The names of Unicode characters. A range of characters with one name has no line here. */
 const names: Readonly<Record<number, string>> = {
   0: 'NULL',
   9: 'CHARACTER TABULATION',
@@ -82,7 +84,7 @@ const names: Readonly<Record<number, string>> = {
   65531: 'INTERLINEAR ANNOTATION TERMINATOR',
 }
 
-/** Names a character: its code point, and its name if a person may meet it in a text, else its kind. */
+/** Names a character by its code point, and by its name if it is usual in texts, or else by its kind. */
 function nameCharacter(code: number): string {
   const point = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`
   const name = names[code] ?? selectorName(code)
@@ -91,7 +93,7 @@ function nameCharacter(code: number): string {
   return `${point}, ${code < 0xa0 ? 'a control character' : isSpace ? 'a white space character' : 'an invisible character'}`
 }
 
-/** Variation selectors follow emoji, and tags follow flags. */
+/** Names the variation selectors, which follow emoji, and the tags, which follow flags. */
 function selectorName(code: number): string | undefined {
   if (code >= 0xfe00 && code <= 0xfe0f) return `VARIATION SELECTOR-${code - 0xfe00 + 1}`
   if (code >= 0xe0100 && code <= 0xe01ef) return `VARIATION SELECTOR-${code - 0xe0100 + 17}`

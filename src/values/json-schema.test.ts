@@ -62,7 +62,7 @@ const { schema } = fc.letrec<{ schema: (builders: Builders) => object }>(tie => 
           return builders.Object(Object.fromEntries(properties), given)
         }),
       inner.map(build => (builders: Builders) => builders.Optional(build(builders))),
-      // A copy of an optional schema is a schema of its own, which is required.
+      // A copy of an optional schema is a separate schema, which is required.
       inner.map(build => (builders: Builders) => builders.Unsafe({ ...(build(builders) as object) })),
     ),
   }
@@ -71,7 +71,7 @@ const { schema } = fc.letrec<{ schema: (builders: Builders) => object }>(tie => 
 it('builds the schemas that TypeBox builds', () => {
   fc.assert(
     fc.property(schema, build => {
-      // The text also has the order of the keywords.
+      // The texts also have the keywords in the same order.
       expect(JSON.stringify(build(Type))).toBe(JSON.stringify(build(TypeBox)))
     }),
     { numRuns: 100 },

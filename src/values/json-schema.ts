@@ -1,6 +1,6 @@
 import type { TOptional, TProperties, TSchema, Type as TypeBox } from 'typebox'
 
-/** The schemas that a member of an object may lack. */
+/** The schemas of optional members. */
 const optional = new WeakSet<object>()
 
 const build =
@@ -36,9 +36,9 @@ const builders = {
 }
 
 /**
- * The builders of TypeBox that kith uses. They return the same JSON Schemas, with TypeBox's types, which `Static` and the
- * compiler read. Its own builders take 0.16 s of the 0.72 s of processor time in which the service is loaded, because they
- * come with the whole language of TypeScript's types, in 373 files. A test compares both.
+ * The builders of TypeBox that kith uses. They return the same JSON Schemas with TypeBox's types, which `Static` and
+ * the compiler read. TypeBox's own builders take 0.16 s of the 0.72 s of processor time in which the service is loaded,
+ * because they come with the whole language of TypeScript's types, in 373 files. A test compares both.
  */
 export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof builders>
 
@@ -46,14 +46,14 @@ export const Type = builders as unknown as Pick<typeof TypeBox, keyof typeof bui
 export const closedObject = <T extends TProperties>(properties: T, options: object = {}) =>
   Type.Object(properties, { additionalProperties: false, ...options })
 
-/** The members of an object, each of which it may lack. */
+/** The members of an object, all of them optional. */
 export const optionals = <T extends TProperties>(properties: T) =>
   mapValues(properties, schema => Type.Optional(schema as TSchema)) as { [Name in keyof T]: TOptional<T[Name]> }
 
 /** The schema of a value that may be null. */
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 
-// The values that many schemas have. An undefined description is no member of the JSON.
+// Values that many schemas have. JSON omits an undefined description.
 
 const described = (description: string | undefined) => (description === undefined ? {} : { description })
 
@@ -67,9 +67,9 @@ export const uuid = (description?: string) => Type.String({ format: 'uuid', ...d
 /** A number from 1, such as an identifier or a version. */
 export const number = (description?: string) => Type.Integer({ minimum: 1, ...described(description) })
 export const count = (description?: string) => Type.Integer({ minimum: 0, ...described(description) })
-/** A number of a request that is compared with a column. */
+/** A number of a request that a statement compares with a column. */
 export const storedNumber = (description: string) => Type.Integer({ minimum: 1, maximum: 2_147_483_647, description })
-/** The most items of a page, which a query may name. */
+/** The size of a page, which a query may set. */
 export const pageLimit = (maximum: number, description: string) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum, description }))
 /** A member that is true or absent. */

@@ -1,8 +1,9 @@
-// V8 can confuse a key that has an escape with another key, after it has parsed a key that ends in a backslash (nodejs/node#63785).
+// V8 can confuse an escaped key with another key, after it has parsed a key that ends in a backslash
+// (nodejs/node#63785).
 const hasEscapedKey = /\\[\s\S][^"\\]*"[ \n\r\t]*:/
 
 /**
- * As JSON.parse, but each key is exact. Escaped keys are replaced by plain ones before the text is parsed, and restored
+ * Like JSON.parse, but with exact keys. Escaped keys are replaced by plain ones before the text is parsed, and restored
  * afterwards. Throws a SyntaxError.
  */
 export function parseExactly(text: string): unknown {
@@ -11,7 +12,7 @@ export function parseExactly(text: string): unknown {
   return restoreKeys(JSON.parse(writePlainKeys(text, names)), names)
 }
 
-/** The text with each key replaced by its index in `names`. Equal keys have one index. */
+/** The text with each key replaced by its index in `names`. Equal keys have the same index. */
 function writePlainKeys(text: string, names: string[]): string {
   const numbers = new Map<string, number>()
   const parts: string[] = []
@@ -30,7 +31,7 @@ function writePlainKeys(text: string, names: string[]): string {
   return parts.join('') + text.slice(copiedUntil)
 }
 
-/** The offset after the closing quote of the string at an offset, or the end of the text if there is none. */
+/** The offset after the closing quote of the string at an offset, or the end of the text without one. */
 export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
@@ -59,18 +60,19 @@ type Json = {
   rawJSON(text: string): object
 }
 
-// The types of TypeScript lack the source of a parsed number, which Node.js has.
+// TypeScript's types lack the source of a parsed number, which Node.js provides.
 const { parse, rawJSON } = JSON as unknown as Json
 
 /**
- * Parses JSON. A number that loses digits as a JavaScript number becomes an object that JSON.stringify prints with all of them.
+ * Parses JSON. A number that would lose digits as a JavaScript number becomes an object that JSON.stringify prints with
+ * all digits.
  */
 export const parseWithAllDigits = (text: string): unknown =>
   parse(text, (_, value, { source }) =>
     typeof value === 'number' && String(value) !== source ? rawJSON(source) : value,
   )
 
-/** The value of a JSON text. Undefined for a text that is none. */
+/** The value of a JSON text. Undefined for an invalid one. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -79,11 +81,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Prints a place in a list as a cursor. */
+/** Prints a position in a list as a cursor. */
 export const printPlace = (place: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(place)).toString('base64url')
 
-/** The members of a place that {@link printPlace} has printed. None for any other text. */
+/** The members of a position from {@link printPlace}. Empty for any other text. */
 export function parsePlace(cursor: string): unknown[] {
   const place = parseJson(Buffer.from(cursor, 'base64url').toString())
   return Array.isArray(place) ? place : []

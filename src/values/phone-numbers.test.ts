@@ -51,7 +51,7 @@ it.each([
 })
 
 it('reads what the country of a number dials as that number', () => {
-  // Colombia dials a 0, which its plan takes for a part of the number.
+  // Colombia dials a 0 that its numbering plan counts as a part of the number.
   for (const country of getCountries().filter(country => country !== 'CO')) {
     const { number, countryCallingCode } = getExampleNumber(country, examples)!
     expect(readPhone(dialledDigits(number), { prefix: countryCallingCode })?.e164).toBe(number)
@@ -69,7 +69,7 @@ it('splits a cell of a file into what the service reads as the same number, with
     fc.property(cell, fc.constantFrom(undefined, 'DE', 'IT', 'US', 'AR', 'RU'), (text, country) => {
       const read = readPhone(text, { country })
       const splitter = createPhoneSplitter(country)
-      // A number of zeros does not read as itself.
+      // The parser does not read a number of zeros back.
       if (!read || readPhone(read.e164)?.e164 !== read.e164) {
         expect(() => splitter(text)).toThrow('is not a phone number')
         return
@@ -79,14 +79,17 @@ it('splits a cell of a file into what the service reads as the same number, with
         e164: read.e164,
         extension: read.extension,
       })
-      // Others share a number with an extension, so it recognizes no person.
+      // Several people share a number with an extension, so it identifies no person.
       expect(mobileKey(mobile_prefix, mobile_number, null)).toBe(read.extension === null ? read.e164 : null)
     }),
     { numRuns: 2_000 },
   )
 })
 
-/** Numbers near those of a country: with a digit more, less or changed, a prefix in front, and in groups. */
+/**
+ * Generates numbers near the numbers of a country: with a digit added, removed or changed, with a prefix, and in
+ * groups.
+ */
 const nearExample = fc
   .record({
     country: fc.constantFrom(...getCountries()),

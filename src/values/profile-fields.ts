@@ -1,8 +1,9 @@
 import type { Limits } from '../process/config.ts'
 
 /**
- * A text field of a person. `type` is `text` by default. `format` names the rule of formats.ts for its values, which are
- * then never empty. `limit` is the maximum length, `profileCharacters` by default. `isSearched`: a search finds people by its words.
+ * A text field of a person. `type` is `text` by default. `format` names the rule of formats.ts for its values, which
+ * are then never empty. `limit` is the maximum length, `profileCharacters` by default. With `isSearched`, a search
+ * finds people by its words.
  */
 type TextField = Readonly<{
   description: string
@@ -12,10 +13,10 @@ type TextField = Readonly<{
   isSearched?: true
 }>
 
-/** The prefix of the name of an attribute among the names of fields, as in `attribute_values.city`. */
+/** The prefix of attribute names among the names of fields, as in `attribute_values.city`. */
 export const attributePrefix = 'attribute_values.'
 
-/** A boolean field of a person. A summary follows from the person's consent answers (consents/answers.ts). */
+/** A boolean field of a person. A summary is computed from the person's consent answers (consents/answers.ts). */
 type FlagField = Readonly<{ description: string; isSummary?: true }>
 
 // The name of a field is also its name on the wire and the name of its column, which is null for records. The schemas,
@@ -60,24 +61,27 @@ export const profileTexts = Object.keys(texts) as ProfileText[]
 /** The columns of the boolean fields, in the order of reads. */
 export const profileFlags = Object.keys(flags) as ProfileFlag[]
 
-/** The phone number in E.164, a member of reads that writes ignore. It follows from the phone and the country of the settings. */
+/**
+ * The phone number in E.164, a member of reads that writes ignore. It is computed from the phone and the country of the
+ * settings.
+ */
 export const phoneMember = 'mobile_e164'
 
-/** The texts of a read, in order. */
+/** The text fields of a read, in order. */
 export const readTexts = profileTexts.flatMap(name => (name === 'mobile_number' ? [name, phoneMember] : [name])) as (
   | ProfileText
   | typeof phoneMember
 )[]
 
-/** The columns that a search finds words in. */
+/** The columns whose words a search finds. */
 export const wordColumns = profileTexts.filter(text => textFields[text].isSearched)
 /** The columns of the phone number, which a search finds by its digits (entities/indexes/search-index.ts). */
 export const phoneColumns = ['mobile_prefix', 'mobile_number'] as const satisfies ProfileText[]
 
-/** The fields that name the addresses of a person. */
+/** The fields with the addresses of a person. */
 export const addressFields = ['email', ...phoneColumns] as const satisfies ProfileText[]
 
-/** The columns that a write sets to the value of its body. No rule relates them to each other. */
+/** The columns that a write sets directly from its body. No rule relates them to each other. */
 export const plainColumns = [...profileTexts, ...profileFlags.filter(flag => !flagFields[flag].isSummary)]
-/** The columns that follow from consent answers. */
+/** The columns that are computed from consent answers. */
 export const summaryColumns = profileFlags.filter(flag => flagFields[flag].isSummary)

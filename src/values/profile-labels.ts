@@ -1,9 +1,9 @@
 import type { ProfileFlag, ProfileText } from './profile-fields.ts'
 
-/** A field that every person has, and those that records have too. */
+/** A field of every person, including the fields that records have too. */
 export type LabelledField = ProfileText | ProfileFlag | 'external_id' | 'state' | 'created_at' | 'updated_at'
 
-/** The labels of the fields in the languages of the pages for people, of which the console has three. */
+/** The labels of the fields in the languages of the pages for people. The console has three of these languages. */
 export const profileLabels = {
   en: {
     first_name: 'First name',

@@ -1,4 +1,7 @@
-/** The names of a header of preferences, such as Accept-Language, in order, with their qualities: 0 if malformed. */
+/**
+ * The names in a header of preferences, such as Accept-Language, in order, with their qualities. A malformed quality is
+ * 0.
+ */
 export function readQualities(header: string): { name: string; quality: number }[] {
   return header.split(',').map(element => {
     const [name = '', ...parameters] = element.split(';').map(part => part.trim())

@@ -4,7 +4,7 @@ import { parseJson } from '../http/input/json.ts'
 import { Fault } from './errors.ts'
 import { coerceText } from './scalars.ts'
 
-/** The number that a JSON body has for the text, or undefined if the body is refused or has no number. */
+/** Returns the number of a JSON body with this text, or undefined if the body is refused or has no number. */
 function inBody(text: string): number | undefined {
   try {
     const { n } = parseJson(Buffer.from(`{"n":${text}}`), { jsonDepth: 32 }) as { n: unknown }

@@ -1,8 +1,8 @@
 const numeral = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Converts a text of a query string to its declared type. A text that is a number in JSON becomes that number, including `1.50` and
- * `1e3`; `true` and `false` become booleans. Any other text stays a text, which validation refuses.
+ * Converts a text of a query string to its declared type. A text that is a JSON number becomes that number, including
+ * `1.50` and `1e3`, and `true` and `false` become booleans. Any other text stays a text, which validation refuses.
  */
 export function coerceText(text: string, type: 'boolean' | 'number'): string | boolean | number {
   if (type === 'boolean') return text === 'true' || (text === 'false' ? false : text)
@@ -17,7 +17,7 @@ export function readsBackEqual(source: string): boolean {
   return sent.digits === stored.digits && sent.exponent === stored.exponent
 }
 
-/** A number as digits, without leading and trailing zeros, times ten to the power of the exponent. */
+/** A number as its digits, without leading and trailing zeros, and a power of ten. */
 function decimalOf(source: string): { digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split('e')
   const [whole = '', fraction = ''] = mantissa.split('.')

@@ -1,4 +1,4 @@
-/** The security events of the access log, and what each tells. The list of docs/access-log.md has the same. */
+/** The security events of the access log with their descriptions. docs/access-log.md has the same list. */
 export const securityEvents = {
   sign_in: 'A person signed in to the console, or a client fetched a token.',
   sign_in_failed: 'A wrong secret, or a link that was used or has expired.',

@@ -24,7 +24,7 @@ const textOf = (value: bigint) =>
 const isWithin = (value: bigint, [first, bits]: Range) =>
   value >= numberOf(first) && value < numberOf(first) + size(bits)
 
-/** Any address of a range; its first and its last are frequent. */
+/** Generates addresses of a range, often the first or the last one. */
 const within = ([first, bits]: Range) => {
   const last = size(bits) - 1n
   return fc.oneof(fc.bigInt({ min: 0n, max: last }), fc.constantFrom(0n, last)).map(offset => numberOf(first) + offset)

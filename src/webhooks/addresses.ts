@@ -1,24 +1,30 @@
 import { Resolver } from 'node:dns/promises'
 import ipaddr from 'ipaddr.js'
 
-/** The ranges of addresses that webhooks may reach although they are not public (KITH_WEBHOOK_ALLOW). */
+/** The address ranges that webhooks may reach although they are not public (KITH_WEBHOOK_ALLOW). */
 export type AllowedRanges = readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
 
 export const parseRanges = (cidrs: readonly string[]): AllowedRanges => cidrs.map(cidr => ipaddr.parseCIDR(cidr))
 
-/** Addresses that are public by their range and yet lead into a cloud: Azure's metadata and DNS. */
+/** Addresses in a public range that lead into a cloud: Azure's metadata and DNS. */
 const metadataAddresses = ['168.63.129.16']
 
-/** Global unicast, the only IPv6 addresses that IANA assigns to the internet. The others lead nowhere, or carry an IPv4 address. */
+/**
+ * Global unicast, the only IPv6 range that IANA assigns to the internet. Other addresses are unreachable or carry an
+ * IPv4 address.
+ */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 
-/** Whether an address is on the internet, and its range has no special purpose. */
+/** Whether an address is on the internet, in a range without a special purpose. */
 function isPublic(address: ipaddr.IPv4 | ipaddr.IPv6): boolean {
   if (address instanceof ipaddr.IPv6 && !address.match(globalUnicast)) return false
   return address.range() === 'unicast' && !metadataAddresses.includes(address.toString())
 }
 
-/** Whether a webhook may reach an address: a public one, or one of the allowed ranges. An IPv4-mapped address counts as IPv4. */
+/**
+ * Whether a webhook may reach an address, because it is public or in an allowed range. An IPv4-mapped address counts as
+ * IPv4.
+ */
 export function isReachable(text: string, allowed: AllowedRanges): boolean {
   if (!ipaddr.isValid(text)) return false
   const address = ipaddr.process(text)
@@ -27,7 +33,7 @@ export function isReachable(text: string, allowed: AllowedRanges): boolean {
   )
 }
 
-/** Whether the host of a URL is this machine by its name or address. */
+/** Whether the host of a URL is a name or address of this machine. */
 function isLoopback(host: string): boolean {
   if (isLocalName(host)) return true
   return ipaddr.isValid(host) && ipaddr.process(host).range() === 'loopback'
@@ -40,7 +46,7 @@ const hostOf = ({ hostname }: URL) => hostname.replace(/^\[(.*)\]$/, '$1').repla
 
 const refusedAddress = 'is an address that webhooks may not reach (KITH_WEBHOOK_ALLOW)'
 
-/** Returns what is wrong with the URL of a webhook, apart from what its name resolves to. Undefined if nothing is. */
+/** Returns the problem of a webhook's URL, before its name is resolved. Undefined for a valid URL. */
 export function urlProblem(text: string, allowed: AllowedRanges): string | undefined {
   const url = URL.parse(text)
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return 'must be an https URL'
@@ -55,7 +61,10 @@ export function urlProblem(text: string, allowed: AllowedRanges): string | undef
   return isOpen ? undefined : refusedAddress
 }
 
-/** A name resolves to an address that webhooks may not reach. The message does not say which one: it may be internal. */
+/**
+ * A name resolves to an address that webhooks may not reach. The message does not contain the address, because it may
+ * be internal.
+ */
 export class AddressRefused extends Error {
   readonly code = 'ADDRESS_REFUSED'
   constructor() {
@@ -63,15 +72,15 @@ export class AddressRefused extends Error {
   }
 }
 
-/** Resolves a host name to its addresses. Rejects if it has none. */
+/** Resolves a host name to its addresses. Rejects if there are none. */
 export type Resolve = (host: string) => Promise<string[]>
 
-/** A name that never exists (RFC 6761, 6.4). A query for it would tell the name server what only this machine knows. */
+/** A name that never exists (RFC 6761, 6.4). A query for it would reveal a local name to the name server. */
 const isReservedName = (host: string) => /(^|\.)invalid\.?$/i.test(host)
 
 /**
- * Resolves names by DNS. Node's own look-up would occupy a thread of the process for each name whose server does not answer,
- * and all other look-ups would wait for it.
+ * Resolves names by DNS. Node's own look-up would occupy a thread for each name whose server does not answer, and all
+ * other look-ups would wait.
  */
 export function createResolve(): Resolve {
   const resolver = new Resolver({ timeout: 2_000, tries: 2 })
@@ -84,7 +93,7 @@ export function createResolve(): Resolve {
   }
 }
 
-/** Resolves a host to addresses that a webhook may reach. Throws {@link AddressRefused} if one of them is not. */
+/** Resolves a host to its addresses. Throws {@link AddressRefused} unless a webhook may reach all of them. */
 export async function resolveReachable(host: string, allowed: AllowedRanges, resolve: Resolve): Promise<string[]> {
   if (isLocalName(host)) {
     const reachable = localAddresses.filter(address => isReachable(address, allowed))

@@ -8,7 +8,7 @@ import { webhookFollower } from './deliver.ts'
 import type { Sender } from './send.ts'
 
 const service = useOwnService({ KITH_WEBHOOK_ALLOW: '127.0.0.0/8', KITH_RATE_PAGES: '100000' })
-// Type 1 is the default, and 2 takes a grant as pending.
+// Type 1 has the default confirmation, and type 2 stores a grant as pending.
 const organization = useShop(service, {
   key: 'news',
   channels: [
@@ -26,7 +26,7 @@ beforeEach(async () => {
   sender = createLoopbackSender({ nowMs: () => nowMs })
 })
 afterEach(async () => {
-  // A webhook of a test is no news for the next one.
+  // Without this, the webhooks of one test would deliver in the next one.
   await service.sql('delete from followers')
   await sender.close()
   await receiver.close()

@@ -3,12 +3,12 @@ import { expiryOf, type LinkContext, prepareLinks, unknownBase } from '../consen
 import type { Channel } from '../values/channels.ts'
 import { readPendingGrantsSql } from './sql.ts'
 
-/** A grant that waits for its confirmation, with the address to ask at and the link that confirms it. */
+/** A grant that waits for its confirmation, with the address to write to and the link that confirms it. */
 export type Confirmation = { consent_type_id: number; channel: Channel; address: string; confirm_url: string }
 
 type Grant = { sequence: number; at: string; person_id: string; consent_type_id: number; channel: Channel }
 
-/** The grants that a change has given and that wait for their confirmation. */
+/** The grants of a change that wait for their confirmation. */
 function grantsOf({ subject, sequence, at, json }: LoggedChange): Grant[] {
   if (subject !== 'person' || !json.includes('"pending"')) return []
   type Logged = { consent_type_id: number; channel: Channel; pending?: true }
@@ -18,9 +18,10 @@ function grantsOf({ subject, sequence, at, json }: LoggedChange): Grant[] {
 }
 
 /**
- * The links of the changes that have given such grants, by the number of the change: those of the grants that still wait, and of people
- * who have an address. The time of the change decides when a link ends, so each attempt sends the same link. Nothing is stored. Without a base
- * there is no link, and the reason in its place: such an event is not sent while kith does not know its own address.
+ * Returns the confirmation links by the number of the change that gave the grants. It leaves out grants that no longer
+ * wait, and people without an address. The end of a link depends on the time of the change, so each attempt sends the
+ * same link, and nothing is stored. Without a base, returns the reason in place of the links: kith does not send such
+ * an event while it does not know its own address.
  */
 export async function readConfirmations(
   context: LinkContext,

@@ -23,7 +23,7 @@ beforeEach(async () => {
   nowMs = Date.now()
 })
 afterEach(async () => {
-  // A webhook of a test is no news for the next one.
+  // Without this, the webhooks of one test would deliver in the next one.
   await service.sql('delete from followers')
   await sender.close()
   await receiver.close()
@@ -36,7 +36,7 @@ const clock = { nowMs: () => nowMs, random: () => 0.5 }
 const makeFollower = (more: object = {}) => webhookFollower({ sender, ...clock, roundMs: 20, ...more })
 /** Delivers until nothing is due. */
 function deliver(more: object = {}) {
-  // A request that wakes a webhook has the time of the machine.
+  // A request that wakes a webhook uses the real time.
   nowMs = Math.max(nowMs, Date.now())
   return follow(service.db, [makeFollower(more)], clock)
 }
@@ -263,7 +263,7 @@ describe('the order', () => {
     const operations = names.map(external_id => ({ op: 'create', external_id, body: {} }))
     await organization.ok('POST', '/v1/people/batch', { operations })
     for (let version = 2; version <= 40; version += 1) await patch('p0', { first_name: `v${version}` })
-    // No round ends by itself before the end of the test.
+    // No round ends by its time limit during the test.
     const following = createFollowers(service.db, [makeFollower({ roundMs: hourMs })], {
       report: throwReported,
       ...clock,
@@ -460,7 +460,7 @@ describe('receivers that are slow', () => {
   it('delay no other organization, though four of them hold as many requests as they may', async () => {
     receiver.answer = () => {}
     const pools = createRequestPools({ healthy: 16 })
-    // No request ends by itself before the end of the test.
+    // No request ends by its time limit during the test.
     const patient = makeSender(60_000)
     const others = await Promise.all([1, 2, 3, 4].map(() => createShop(service)))
     for (const other of others) {
@@ -472,7 +472,7 @@ describe('receivers that are slow', () => {
       ...clock,
     })
     await following.tick()
-    // Without room for a fifth organization, all 16 requests would be under way.
+    // Without a place for a fifth organization, all 16 requests would be under way.
     await expect.poll(() => receiver.received.length).toBeGreaterThanOrEqual(12)
     const ownReceiver = await startReceiver()
     await create({ url: ownReceiver.url })
@@ -543,7 +543,7 @@ describe('a replay', () => {
     for (let attempt = 1; attempt <= 10; attempt += 1) {
       await deliver()
       nowMs += 25 * hourMs
-      // A success in between keeps the webhook.
+      // A success in between keeps the webhook active.
       await service.sql('update webhooks set failing_since = null where organization_id = $1', [organization.id])
     }
     expect((await deliveries())[0]).toMatchObject({ status: 'failed' })
@@ -728,7 +728,7 @@ describe('several processes', () => {
     for (let version = 2; version <= 12; version += 1)
       await Promise.all(names.map(name => patch(name, { first_name: `v${version}` })))
     receiver.answer = response => setImmediate(() => response.writeHead(204).end())
-    // A process dies: from one statement on, nothing that it sends arrives, and its lease ends.
+    // The process dies: from one statement on, all its statements fail, and its lease ends.
     for (let diesAfter = 3; diesAfter < 20; diesAfter += 1) {
       let statements = 0
       const live = () => {
@@ -766,7 +766,7 @@ describe('several processes', () => {
     for (const received of byPerson.values()) {
       const versions = received.map(({ event }) => event.data.version as number)
       expect([...new Set(versions)]).toEqual(Array.from({ length: 12 }, (_, n) => n + 1))
-      // The next process may repeat changes, and leaves none out.
+      // The next process may repeat changes, but skips none.
       for (const [index, version] of versions.entries())
         expect(version - (versions[index - 1] ?? 0)).toBeLessThanOrEqual(1)
       expect(versions.at(-1)).toBe(12)
@@ -818,7 +818,7 @@ describe('the metrics', () => {
       `update webhook_deliveries set created_at = now() - interval '1 hour' where organization_id = $1`,
       [organization.id],
     )
-    // Other tests leave webhooks of their organizations behind.
+    // Other tests leave webhooks of their organizations active.
     await service.sql('update webhooks set active = false where organization_id <> $1', [organization.id])
     const states = await readWebhookStates(service.db)
     expect(states).toMatchObject({ failing: 1, waiting: 2, retries: 1 })

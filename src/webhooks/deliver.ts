@@ -28,38 +28,45 @@ import { disableWebhook, type WebhookRow } from './webhooks.ts'
 export type DeliveryOptions = {
   sender: Sender
   nowMs?: () => number
-  /** From 0 to 1, for the spread of the retries. */
+  /** Returns a number from 0 to 1 that spreads the retries. */
   random?: () => number
   pools?: RequestPools
-  /** The address that the links of events begin with; undefined if kith does not know its own. */
+  /** The beginning of the links in events. Undefined if kith does not know its own address. */
   linkBase?: () => string | undefined
-  /** The time of a round. Tests wait less. */
+  /** The duration of a round. Tests use a shorter one. */
   roundMs?: number
   onDisabled?: (webhook: { organization_id: number; id: number; reason: 'gone' | 'failing' }) => void
 }
 
-/** How many requests to a receiver run at a time. While it fails, one request finds out when it works again. */
+/**
+ * The maximum number of concurrent requests to a receiver. A failing receiver gets one request at a time, until it
+ * works again.
+ */
 const maxConcurrent = 16
 const maxConcurrentFailing = 1
 const changesPerBatch = 1_000
 const entitiesPerRead = 256
 const duePerEntity = 16
 const bytesPerRead = 4_194_304
-/** Results and news of this time are stored and read together. A change that comes later than the first one waits for it. */
+/**
+ * The duration of a round. Its results and news are stored and read together, so a change that comes after the first
+ * one waits for the next round.
+ */
 const defaultRoundMs = 250
-/** A round with more to do than it may read at a time, or with a failed request, ends after this time. */
+/** The duration of a round with a failed request, or with more to do than it may read at a time. */
 const minRoundMs = 20
-/** How long requests under way may take when the process stops. */
+/** The time that requests under way get when the process stops. */
 const stopGraceMs = 1_000
-/** The time of the last success is stored at most this often. */
+/** The minimum interval between two stores of the time of the last success. */
 const successStoreMs = 60_000
 
 type RequestPools = { healthy: FairPool; failing: FairPool }
 
 /**
- * The requests of a process to receivers that work, and to those that fail, so that receivers that never answer leave the others free.
- * An organization holds at most a quarter, and less than is left, so that those whose receivers are slow leave room for the next one:
- * four of them hold 51 of 256 each, where a quarter each would leave none.
+ * The concurrent requests of a process, in separate pools for working and for failing receivers, so that receivers that
+ * never answer do not block the others. An organization gets at most a quarter of a pool, and less than the remaining
+ * room, so that slow receivers leave room for the next organization: four organizations hold 51 of 256 each, where a
+ * quarter each would fill the pool.
  */
 export function createRequestPools({ healthy = 256, failing = 64 } = {}): RequestPools {
   const poolOf = (max: number) => new FairPool({ max, share: Math.max(1, max >> 2), leavesRoom: true })
@@ -76,20 +83,26 @@ type Sending = WebhookRow & {
   erasure: number | null
 }
 type DeliveryRow = { sequence: number; entity: string; type: string; attempts: number }
-/** `erasure` is the newest one before the change was read. `carried` are the links of the event, or why it cannot have them. */
+/**
+ * `erasure` is the newest erasure before the change was read. `carried` are the links of the event, or the reason why
+ * it cannot have them.
+ */
 type Due = DeliveryRow & { change: LoggedChange; erasure: number | null; carried: Confirmation[] | string | undefined }
-/** The next deliveries of one entity, in order: each is sent when the one before it has arrived. More of them may wait behind a full line. */
+/**
+ * The next deliveries of one entity in order. Each is sent after the previous one has arrived. A full line may have
+ * more deliveries in the database.
+ */
 type Line = { deliveries: Due[]; isFull: boolean }
 type Attempt = { due: Due; outcome: DeliveryOutcome; verdict: Verdict }
 type Match = { sequence: number; entity: string; type: string }
 type MatchedChange = Omit<Match, 'type'> & Pick<LoggedChange, 'subject' | 'operation'>
-/** The changes up to a number that a webhook asks for. */
+/** The changes, up to a number, that match a webhook. */
 type News = { until: number; matches: Match[] }
 
 /**
- * The follower of each webhook: it turns changes into deliveries, and sends those that are due. One process at a time does both, so
- * a change is never sent twice at a time. Results are stored after the response. If the process dies between them, the changes are
- * sent again.
+ * The follower of each webhook turns changes into deliveries, and sends the due ones. Only one process at a time does
+ * both, so a change is never sent twice concurrently. Results are stored after the response. If the process dies in
+ * between, the next one sends the changes again.
  */
 export function webhookFollower(options: DeliveryOptions): Follower {
   const pools = options.pools ?? createRequestPools()
@@ -103,7 +116,7 @@ export function webhookFollower(options: DeliveryOptions): Follower {
 
 const iso = (ms: number) => new Date(ms).toISOString()
 
-/** The work for one webhook, in rounds, until nothing is due. */
+/** The work for one webhook, in rounds until nothing is due. */
 class Delivery {
   readonly #task: Task
   readonly #options: DeliveryOptions & { pools: RequestPools }
@@ -111,14 +124,14 @@ class Delivery {
   /** Requests under way, by entity. */
   readonly #inFlight = new Map<string, Promise<void>>()
   #ended: Attempt[] = []
-  /** Deliveries that wait for one of the requests under way to end. */
+  /** Deliveries that wait for a free request. */
   #queued: Line[] = []
-  /** The webhook as last read; undefined while no request may start. */
+  /** The webhook as last read. Undefined while no request may start. */
   #sending: Sending | undefined
   #position: number
-  /** Whether the round ends early: a request has failed, or more can be sent than was read. */
+  /** Whether the round ends early, because a request has failed or more deliveries can be sent than were read. */
   #isUrgent = false
-  /** Whether the round has left something behind that the next one may read. */
+  /** Whether the round has left deliveries or changes that the next one may read. */
   #hasMore = false
   #isOver = false
   readonly #requests = new AbortController()
@@ -155,7 +168,7 @@ class Delivery {
       if (!webhook?.active || signal.aborted || this.#isOver) return this.#finish()
       const isReplaying = webhook.replay_after !== null
       const news = isReplaying ? undefined : await this.#readNews(webhook)
-      // The end of the task stores a position up to which nothing matches.
+      // At the end, the task stores the position up to which no change matches.
       const isIdle = this.#ended.length === 0 && news?.matches.length === 0 && news.until === webhook.head
       if (isIdle) this.#position = webhook.head
       else if (news || this.#ended.length > 0) await this.#store(webhook, news)
@@ -177,10 +190,13 @@ class Delivery {
     return webhook && unwrapSending(masterKeysOf(db), { organization_id, id }, webhook)
   }
 
-  /** Ends the work early: waits a moment for requests under way, stores their results, and lets the next process go on. */
+  /**
+   * Ends the work early: waits briefly for requests under way, stores their results, and lets the next process
+   * continue.
+   */
   async #finish(): Promise<Progress> {
     this.#sending = undefined
-    // Another process may already send the same deliveries.
+    // Another process may already be sending the same deliveries.
     if (!this.#task.isHeld()) this.#requests.abort()
     const timer = setTimeout(() => this.#requests.abort(), stopGraceMs)
     await Promise.all(this.#inFlight.values())
@@ -198,7 +214,10 @@ class Delivery {
     return { until, matches: await this.#match(webhook, this.#position, until) }
   }
 
-  /** Turns the next changes of a replay into deliveries. Earlier changes of an entity are only queued while no later one is on its way. */
+  /**
+   * Turns the next changes of a replay into deliveries. Earlier changes of an entity are queued only while no request
+   * has a later one.
+   */
   async #queueReplay(webhook: Sending): Promise<void> {
     const { organization_id, id, db, hold } = this.#task
     this.#isUrgent = true
@@ -230,13 +249,13 @@ class Delivery {
 
   async #sendDue(webhook: Sending): Promise<void> {
     this.#sending = webhook
-    // A change that was read before an erasure may have values that were erased.
+    // A change that was read before an erasure may contain erased values.
     this.#queued = this.#queued.filter(({ deliveries }) => deliveries[0]!.erasure === webhook.erasure)
     if (this.#queued.length < maxConcurrent) this.#queued.push(...(await this.#readDue(webhook)))
     this.#sendQueued()
   }
 
-  /** Starts requests, up to the number that may run at a time. Each one that ends starts the next. */
+  /** Starts requests up to the maximum number. Each finished request starts the next one. */
   #sendQueued(): void {
     const webhook = this.#sending
     if (!webhook) return
@@ -244,7 +263,7 @@ class Delivery {
     while (this.#inFlight.size < max && this.#queued.length > 0) {
       const line = this.#queued.shift()!
       const due = line.deliveries.shift()!
-      // The round has found an erasure while the delivery before this one was on its way.
+      // The round found an erasure while the previous delivery of the line was under way.
       if (due.erasure !== webhook.erasure) continue
       const sending = this.#attempt(webhook, due).then(isDelivered => this.#afterAttempt(due, line, isDelivered))
       this.#inFlight.set(due.entity, sending)
@@ -260,7 +279,7 @@ class Delivery {
     this.#wake()
   }
 
-  /** Reads the deliveries that are due, and those that wait for them, of the entities without a request under way. */
+  /** Reads the due deliveries of entities without a request under way, and the deliveries that wait for them. */
   async #readDue({ erasure, links: hasLinks }: Sending): Promise<Line[]> {
     const { db, organization_id, id } = this.#task
     const queued = this.#queued.map(({ deliveries }) => deliveries[0]!.entity)
@@ -279,7 +298,10 @@ class Delivery {
     return lines.map(deliveries => ({ deliveries, isFull: deliveries.length === duePerEntity }))
   }
 
-  /** Sends one delivery. Returns whether it has arrived. Never rejects: an attempt that was aborted has no result, and is made again. */
+  /**
+   * Sends one delivery. Returns whether it has arrived. Never rejects: an aborted attempt has no result and is
+   * repeated.
+   */
   async #attempt(webhook: Sending, due: Due): Promise<boolean> {
     const { organization_id, isHeld } = this.#task
     const { sender, pools, random = Math.random } = this.#options
@@ -287,7 +309,7 @@ class Delivery {
     const signal = this.#requests.signal
     const end = (outcome: DeliveryOutcome) => {
       this.#ended.push({ due, outcome, verdict: judge(outcome, due.attempts + 1, this.#nowMs(), random()) })
-      // The next request waits until it is stored that the receiver fails.
+      // The next request waits until the failure of the receiver has been stored.
       if (!isSuccess(outcome)) this.#sending = undefined
       return isSuccess(outcome)
     }
@@ -310,13 +332,16 @@ class Delivery {
         release()
       }
     } catch (error) {
-      // One change that cannot be sent holds up no other one.
+      // A change that cannot be sent does not block others.
       if (signal.aborted) return false
       return end({ error: `The request could not be made (${(error as Error).name}).`, durationMs: 0 })
     }
   }
 
-  /** Stores the results, turns the news into deliveries together with the position, and makes the next change of each entity due. */
+  /**
+   * Stores the results, stores the news as deliveries together with the position, and makes the next change of each
+   * entity due.
+   */
   async #store(webhook: Sending, news?: News): Promise<void> {
     const { db, organization_id, id, hold, advance } = this.#task
     const ended = this.#ended
@@ -340,7 +365,8 @@ class Delivery {
       ]),
     )
     await storing.catch(async error => {
-      // A change that cannot be stored as a delivery must not make those repeat that have arrived.
+      // If a change cannot be stored as a delivery, the results must be stored nevertheless, so that no arrived
+      // delivery is repeated.
       this.#ended = [...ended, ...this.#ended]
       if (news && ended.length > 0) await this.#store(webhook)
       throw error
@@ -369,7 +395,7 @@ class Delivery {
     return next?.at ? Date.parse(next.at) : undefined
   }
 
-  /** Waits until the round that began at `startedMs` is over. */
+  /** Waits for the end of the round that began at `startedMs`. */
   async #untilNextRound(startedMs: number): Promise<void> {
     const { signal } = this.#task
     const { roundMs = defaultRoundMs } = this.#options
@@ -400,7 +426,7 @@ function resultOf({ due, outcome, verdict }: Attempt) {
   }
 }
 
-/** Returns the health of the receiver, if it has to be stored: since when it fails, and the time of a success. */
+/** Returns the health of the receiver if it has to be stored: the start of its failures, and the time of a success. */
 function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[], nowMs: number) {
   if (ended.length === 0) return undefined
   const hasSuccess = ended.some(({ outcome }) => isSuccess(outcome))
@@ -412,8 +438,8 @@ function healthOf({ failing_since, last_success_at }: Sending, ended: Attempt[],
 }
 
 /**
- * The body of a request, in the form of Standard Webhooks, with the confirmations that it carries. With `ids`, it has no values: also no external identifier, which may be
- * an email address.
+ * The body of a request in the form of Standard Webhooks, with its confirmations. With `ids`, it has no values, not
+ * even the external identifier, which may be an email address.
  */
 function bodyOf(
   type: string,
@@ -426,7 +452,7 @@ function bodyOf(
   return `{"type":${JSON.stringify(type)},"timestamp":"${at}","data":${data}${carried}}`
 }
 
-/** The outcome without links in its response, which kith keeps: everyone who has a link can use it. */
+/** Removes links from the response in an outcome, because kith stores it, and anyone with a link can use it. */
 function withoutLinks(outcome: DeliveryOutcome, confirmations: Confirmation[] = []): DeliveryOutcome {
   if (outcome.response === undefined) return outcome
   const response = confirmations.reduce(

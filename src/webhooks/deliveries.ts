@@ -18,7 +18,7 @@ import { throwNoWebhook, type WebhookRow } from './webhooks.ts'
 
 const defaultPage = 50
 
-/** The deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
+/** Lists the deliveries of a webhook, newest first, and on the first page its test events. Throws a Fault of 404. */
 export async function listDeliveries(
   { db, organization_id }: Context,
   id: number,
@@ -40,7 +40,7 @@ export async function listDeliveries(
 const deliveriesPerStatement = 1_000
 const retentionMs = 30 * 86_400_000
 
-/** Deletes deliveries that ended 30 days ago, in small transactions. Returns their number. */
+/** Deletes deliveries that ended more than 30 days ago, in small transactions. Returns their number. */
 export async function forgetDeliveries(
   db: Database,
   { signal, nowMs = Date.now() }: { signal?: Signal; nowMs?: number } = {},
@@ -53,13 +53,13 @@ export async function forgetDeliveries(
   return forgotten
 }
 
-/** How many webhooks of all organizations are active, fail or are disabled, and how many deliveries wait. */
+/** The number of active, failing and disabled webhooks of all organizations, and of their waiting deliveries. */
 export async function readWebhookStates(db: Database): Promise<WebhookStates> {
   const [states] = await db.query<WebhookStates>(readStatesSql, [new Date().toISOString()])
   return states!
 }
 
-/** The first 100 webhooks, of all organizations, that fail or were disabled. */
+/** The first 100 failing or disabled webhooks of all organizations. */
 export const listFailingWebhooks = (db: Database) =>
   db.query<
     Pick<WebhookRow, 'id' | 'url' | 'disabled_reason' | 'disabled_at' | 'failing_since'> & { organization: string }

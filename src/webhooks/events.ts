@@ -17,7 +17,7 @@ export const eventTypeOf = (subject: Subject, operation: Operation) => `${subjec
 /** The subjects in the names of events. */
 export const eventSubjects = Object.keys(readScopes) as Subject[]
 
-/** An event, such as `person.updated`, or all of a subject, `person.*`. */
+/** The pattern of an event, such as `person.updated`, or of all events of a subject, `person.*`. */
 export const eventPattern = `^(${eventSubjects.join('|')})\\.(\\*|${allEvents.join('|')})$`
 
 /** The scopes that the subjects of the events need. */
@@ -27,7 +27,7 @@ export const scopesOf = (events: readonly string[]) =>
 /** The changes that a webhook asks for. */
 export type Wanted = { events: string[]; stacks: string[] | null; keys: string[] | null }
 
-/** The values of `match_changes` from $4 on. */
+/** The values of `match_changes`, starting with $4. */
 export function matchValuesOf({ events, stacks, keys }: Wanted) {
   const wanted = events.flatMap(name => {
     const [subject, event] = name.split('.') as [Subject, ChangeEvent | '*']

@@ -24,7 +24,7 @@ const confirmation = Type.Object(
 
 const timestamp = time('When it happened.')
 
-/** The headers by which a receiver verifies a request. */
+/** The headers with which a receiver verifies a request. */
 export const webhookHeaders = Type.Object(
   {
     'webhook-id': Type.String({
@@ -43,7 +43,7 @@ export const webhookHeaders = Type.Object(
   { title: 'WebhookHeaders' },
 )
 
-/** The types of events of webhooks, each with the shape of its body. */
+/** The event types of webhooks, each with the schema of its body. */
 export const webhookMessages = [
   ...subjects.flatMap(subject =>
     eventsOf(subject).map(({ operation, description }) => {

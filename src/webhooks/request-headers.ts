@@ -1,6 +1,6 @@
 import { pointer, throwBrokenRule } from '../values/errors.ts'
 
-/** Headers of the requests of a webhook: their values by their names in lower case. In a patch, null removes one. */
+/** Headers of a webhook's requests: their values by lower-case names. In a patch, null removes a header. */
 export type RequestHeaders = Record<string, string>
 export type HeadersPatch = Record<string, string | null>
 
@@ -8,7 +8,9 @@ export const maxHeaders = 5
 const maxNameCharacters = 100
 export const maxValueCharacters = 4_096
 
-/** The headers that kith sets, and those that frame a message or concern one connection (RFC 9110, 7.6.1; RFC 9112). */
+/**
+ * The headers that kith sets, and those that frame a message or apply to one connection (RFC 9110, 7.6.1; RFC 9112).
+ */
 const reservedNames = new Set(
   (
     'content-type user-agent content-length content-encoding transfer-encoding connection keep-alive te trailer upgrade expect host ' +
@@ -18,12 +20,12 @@ const reservedNames = new Set(
 const isReserved = (name: string) => reservedNames.has(name) || name.startsWith('webhook-')
 
 const namePattern = new RegExp(`^[!#$%&'*+.^_\`|~\\da-z-]{1,${maxNameCharacters}}$`)
-// Printable characters of ASCII, and white space inside.
+// A value has printable ASCII characters, with white space only between them.
 const valuePattern = /^[!-~](?:[\t -~]*[!-~])?$/
 
 /**
- * Returns the headers of a body with their names in lower case. Throws a Fault of 400 for a name that is no token, that kith or HTTP needs itself, or
- * that occurs twice, and for a value that no header can have.
+ * Returns the headers of a body with lower-case names. Throws a Fault of 400 for a name that is no token, that kith or
+ * HTTP uses, or that occurs twice, and for an invalid value.
  */
 export function readHeaders<Value extends string | null>(given: Record<string, Value>): Record<string, Value> {
   const headers = new Map<string, Value>()
@@ -47,7 +49,7 @@ function valueFault(value: string | null): string | undefined {
   return `must have 1 to ${maxValueCharacters} printable ASCII characters`
 }
 
-/** The names of the headers after a patch, in order. Throws a Fault of 400 for too many. */
+/** The names of the headers after a patch, in order. Throws a Fault of 400 if there are too many. */
 export function namesAfter(names: readonly string[], patch: HeadersPatch): string[] {
   const next = new Set(names)
   for (const [name, value] of Object.entries(patch)) {
@@ -59,8 +61,8 @@ export function namesAfter(names: readonly string[], patch: HeadersPatch): strin
 }
 
 /**
- * Throws a Fault of 400 if a stored header would be sent to another origin. A caller who may change the address of a
- * webhook could otherwise read values that no read shows.
+ * Throws a Fault of 400 if a stored header would be sent to another origin. Otherwise a caller who may change the
+ * address of a webhook could read values that reads do not show.
  */
 export function requireSameOrigin(
   { url, headers }: { url: string; headers: readonly string[] },
@@ -73,6 +75,6 @@ export function requireSameOrigin(
   throwBrokenRule('/headers', `must have ${names} again, or null for it, because the url has another origin`)
 }
 
-/** A text in which the values of headers are replaced, because a receiver may repeat them in its response. */
+/** A text with the values of headers replaced, because a receiver may repeat them in its response. */
 export const withoutValues = (text: string, headers: RequestHeaders): string =>
   Object.values(headers).reduce((shown, value) => shown.replaceAll(value, '[header]'), text)

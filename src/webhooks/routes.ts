@@ -44,7 +44,7 @@ const idOf = ({ params }: Call<unknown>) => Number(params.id)
 export function webhookRoutes({ webhookAllow }: Pick<Config, 'webhookAllow'>): Route[] {
   const allowed = parseRanges(webhookAllow)
   let resolver: Resolve | undefined
-  // The resolver reads the configuration of DNS, so it is not made before it is needed.
+  // The resolver reads the DNS configuration, so it is created at the first use.
   const resolve: Resolve = host => {
     resolver ??= createResolve()
     return resolver(host)
@@ -145,7 +145,7 @@ function actionRoutes(webhookCallOf: (call: Call<unknown>) => WebhookCall): Rout
         'Sends an event of the type `webhook.test` once, also to an inactive webhook, and returns the outcome. The list of deliveries ' +
         'shows the last tests.',
       answer: testResult,
-      // Each request sends an event, and a key would hold a transaction open while the receiver responds.
+      // Each request sends an event, and an Idempotency-Key would keep a transaction open while the receiver responds.
       repeats: 'once',
       handle: async call => {
         const options = { id: randomUUID(), limitMs: call.limits.requestMs * 0.8 }

@@ -4,7 +4,7 @@ const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** The waits after each failed attempt. After the last one, the delivery is given up. */
+/** The delays after each failed attempt. After the last one, the delivery fails for good. */
 export const retryWaitsMs: readonly number[] = [
   5 * second,
   5 * minute,
@@ -18,14 +18,14 @@ export const retryWaitsMs: readonly number[] = [
 ]
 const jitter = 0.1
 const maxRetryAfterMs = 24 * hour
-/** A webhook without a success for this long is disabled. */
+/** A webhook is disabled after this time without a success. */
 const patienceMs = 5 * 24 * hour
 
 export type Verdict = { status: 'delivered' } | { status: 'waiting'; nextAttemptMs: number } | { status: 'failed' }
 
 export const isSuccess = ({ status }: DeliveryOutcome): boolean => status !== undefined && status >= 200 && status < 300
 
-/** Decides what follows an attempt. `attempts` counts it. `random` is a number from 0 to 1. */
+/** Decides what follows an attempt. `attempts` includes it. `random` is a number from 0 to 1. */
 export function judge(outcome: DeliveryOutcome, attempts: number, nowMs: number, random: number): Verdict {
   if (isSuccess(outcome)) return { status: 'delivered' }
   const waitMs = retryWaitsMs[attempts - 1]
@@ -35,7 +35,9 @@ export function judge(outcome: DeliveryOutcome, attempts: number, nowMs: number,
   return { status: 'waiting', nextAttemptMs: Math.round(nowMs + Math.max(spreadMs, askedMs)) }
 }
 
-/** Why a webhook is disabled after a failed attempt: its receiver is gone, or it has failed for too long. */
+/**
+ * Returns the reason to disable a webhook after a failed attempt: its receiver is gone, or it has failed for too long.
+ */
 export function disablement(
   outcome: DeliveryOutcome,
   failingSinceMs: number,

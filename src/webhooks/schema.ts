@@ -244,7 +244,7 @@ export const webhookWithSecret = Type.Object(
 )
 
 export const deliveriesQuery = closedObject({
-  // The page at /docs/api would fill in the first value of an enumeration.
+  // The schema has a pattern, because the page at /docs/api would fill in the first value of an enum.
   status: Type.Optional(
     Type.String({ pattern: '^(waiting|delivered|failed)$', description: '`waiting`, `delivered` or `failed`.' }),
   ),

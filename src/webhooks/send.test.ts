@@ -36,7 +36,7 @@ function makeCertificate() {
   return { cert: selfSigned(publicKey, privateKey), key: privateKey.export({ type: 'pkcs8', format: 'pem' }) }
 }
 
-/** A server that does something to each connection. */
+/** Lets a server listen on a free port, and returns the port. */
 async function listen(server: Server): Promise<number> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -125,7 +125,7 @@ describe('an address', () => {
       connections += 1
     })
     const port = await listen(server)
-    // At first the name leads to an allowed address, then to a private one where a server listens.
+    // The name first leads to an allowed address, and then to a private one where a server listens.
     const resolve = async () => {
       lookups += 1
       return lookups === 1 ? ['127.0.0.1'] : ['127.0.0.2']

@@ -6,7 +6,7 @@ import { version } from '../process/version.ts'
 import { type AllowedRanges, type Resolve, resolveReachable, urlProblem } from './addresses.ts'
 import { type RequestHeaders, withoutValues } from './request-headers.ts'
 
-/** A message to send. `secrets` are all active ones, each of which signs. `headers` are those that the webhook adds. */
+/** A message to send. Each of the active `secrets` signs it. `headers` are the webhook's own. */
 export type Message = {
   url: string
   id: string
@@ -15,18 +15,18 @@ export type Message = {
   headers?: RequestHeaders
 }
 
-/** The end of an attempt. Without `status` there was no response, and `error` says why. */
+/** The result of an attempt. Without `status` there was no response, and `error` has the reason. */
 export type DeliveryOutcome = {
   status?: number
   /** The first 1 KiB of the response. */
   response?: string
   error?: string
   durationMs: number
-  /** Seconds of the header Retry-After. */
+  /** The seconds of the header Retry-After. */
   retryAfterSeconds?: number
 }
 
-/** The columns of the end of an attempt. */
+/** The columns that store the result of an attempt. */
 export const outcomeColumns = ({ status, durationMs, response, error }: DeliveryOutcome) => ({
   response_status: status ?? null,
   duration_ms: durationMs,
@@ -35,7 +35,7 @@ export const outcomeColumns = ({ status, durationMs, response, error }: Delivery
 })
 
 export type Sender = {
-  /** Sends a message once. Never rejects, unless `signal` aborts. */
+  /** Sends a message once. Rejects only if `signal` aborts. */
   send(message: Message, signal: Signal): Promise<DeliveryOutcome>
   close(): Promise<void>
 }
@@ -44,26 +44,26 @@ type SenderOptions = {
   allowed: AllowedRanges
   resolve: Resolve
   nowMs?: () => number
-  /** The longest time of an attempt, from the look-up of the name to the head of the response. */
+  /** The time limit of an attempt, from the look-up of the name to the head of the response. */
   timeoutMs?: number
-  /** Certificates to trust in place of the public ones, for tests. */
+  /** The certificates to trust instead of the public ones, in tests. */
   ca?: string
 }
 
 const attemptMs = 15_000
 const connectMs = 10_000
-/** A receiver that sends the body of its response slowly does not occupy the service. */
+/** The time limit of a response body, so that a receiver that sends it slowly does not occupy the service. */
 const bodyMs = 1_000
 const maxResponseBytes = 1_024
 const maxHeaderBytes = 16_384
 const keepAliveMs = 10_000
 
 /**
- * Sends signed requests by Standard Webhooks. A connection goes to the very address that was checked. Redirects are not followed,
- * and TLS certificates are verified.
+ * Sends requests with the signatures of Standard Webhooks. A connection uses the address that was checked. Redirects
+ * are not followed, and TLS certificates are verified.
  */
 export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = attemptMs, ca }: SenderOptions): Sender {
-  /** undici takes a tenth of the time of a start to load, so only the first message loads it. */
+  /** Loading undici takes a tenth of the time of a start, so the first message loads it. */
   const open = async () => {
     const { Agent, request } = await import('undici')
     const agent = new Agent({
@@ -87,12 +87,13 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
         durationMs: Math.round(performance.now() - startedMs),
       })
       try {
-        // The look-up is not called for an address, so the URL is checked. Many messages in a row have one URL.
+        // A URL with an address needs no look-up, so the URL itself is checked. Many consecutive messages have the same
+        // URL.
         const { url } = message
         if (checked?.url !== url) checked = { url, problem: urlProblem(url, allowed) }
         if (checked.problem !== undefined) return ended({ error: `The URL ${checked.problem}.` })
         opened ??= open().catch(error => {
-          // The next message tries again.
+          // The next message tries to load it again.
           opened = undefined
           throw error
         })
@@ -123,8 +124,8 @@ export function createSender({ allowed, resolve, nowMs = Date.now, timeoutMs = a
 }
 
 /**
- * Runs work under a signal that aborts with another one, or after a time. AbortSignal.any and AbortSignal.timeout take a tenth of the time of a
- * request longer, and the timer of each request would go on for 15 seconds.
+ * Runs work under a signal that aborts with another one, or after a time. AbortSignal.any and AbortSignal.timeout take
+ * 10 % longer per request, and the timer of each request would stay for 15 seconds.
  */
 async function withLimit<T>(signal: Signal, limitMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const ending = new AbortController()
@@ -151,7 +152,7 @@ function headersOf({ id, body, secrets, headers }: Message, at: Date): Record<st
   }
 }
 
-/** The look-up of a connection, which returns only addresses that were checked. */
+/** The look-up of a connection, which returns only checked addresses. */
 function lookupReachable(allowed: AllowedRanges, resolve: Resolve): LookupFunction {
   return (host, options, callback) => {
     resolveReachable(host, allowed, resolve).then(
@@ -177,15 +178,15 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
       if (bytes > maxResponseBytes) break
     }
   } catch {
-    // The status is known, and the part of the body that arrived is enough.
+    // The status is known, and the received part of the body is enough.
   } finally {
     clearTimeout(timer)
   }
-  // PostgreSQL stores no character of code 0.
+  // PostgreSQL cannot store the character of code 0.
   return Buffer.concat(parts).subarray(0, maxResponseBytes).toString().replaceAll('\0', '\u{fffd}')
 }
 
-/** The seconds of Retry-After (RFC 9110, 10.2.3): a number, or a date. */
+/** The seconds of Retry-After (RFC 9110, 10.2.3), which is a number or a date. */
 function retryAfterOf(header: string | string[] | undefined, nowMs: number): number | undefined {
   const text = [header].flat()[0]?.trim()
   if (text === undefined) return undefined

@@ -9,14 +9,17 @@ const columns = `w.id, w.url, w.events, w.stacks, w.keys, w.description, w.paylo
 const position = `join followers f on f.organization_id = $1 and f.name = '${followerName}' and f.id = w.id
      join change_heads h on h.organization_id = $1`
 
-/** $2: id, or null for all. The webhooks of an organization with their positions in the change log. */
+/** $2: id, or null for all. Returns the webhooks of an organization with their positions in the change log. */
 export const readWebhooksSql = statement(
   'read_webhooks',
   `select ${columns}, f.sequence as position, h.sequence as head from webhooks w ${position}
    where w.organization_id = $1 and w.deleted_at is null and ($2::integer is null or w.id = $2) order by w.id`,
 )
 
-/** $2: id. Returns everything that sending needs: also the secrets, the values of headers, the requested replay, and the name of the numbering. */
+/**
+ * $2: id. Returns the data for sending, including the secrets, the values of headers, the requested replay, and the
+ * name of the numbering.
+ */
 export const readSendingSql = statement(
   'read_webhook_sending',
   `select ${columns}, w.secrets, w.headers as request_headers, w.replay_after, w.replay_until, h.log_id, h.sequence as head,
@@ -25,20 +28,29 @@ export const readSendingSql = statement(
    where w.organization_id = $1 and w.deleted_at is null and w.id = $2`,
 )
 
-/** $2: id. Locks the position, which is locked before the webhook. While the lock is held, the follower stores nothing. */
+/**
+ * $2: id. Locks the position, which is always locked before the webhook. The follower stores nothing while the lock is
+ * held.
+ */
 export const lockPositionSql = statement(
   'lock_webhook_position',
   `select f.sequence from followers f where f.organization_id = $1 and f.name = '${followerName}' and f.id = $2 for update`,
 )
 
-/** The highest id of the organization, deleted webhooks included, and the number of webhooks. The head must be locked. */
+/**
+ * Returns the highest id of the organization, including deleted webhooks, and the number of webhooks. The head must be
+ * locked.
+ */
 export const countWebhooksSql = statement(
   'count_webhooks',
   `select coalesce(max(w.id), 0) as last_id, count(*) filter (where w.deleted_at is null)::integer as count
    from webhooks w where w.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: secrets, $12: the time, $13: headers. */
+/**
+ * $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11:
+ * secrets, $12: the time, $13: headers.
+ */
 export const insertWebhookSql = statement(
   'insert_webhook',
   `insert into webhooks (organization_id, id, url, events, stacks, keys, description, payload, active, links, secrets, headers, created_at,
@@ -46,14 +58,17 @@ export const insertWebhookSql = statement(
    values ($1, $2, $3, $4::jsonb, $5::jsonb, $6::jsonb, $7, $8, $9, $10, $11::jsonb, $13::jsonb, $12, $12)`,
 )
 
-/** $2: id, $3: whether it is paused. The position is the head, so that the first change to send is the next one. */
+/** $2: id, $3: whether it is paused. The position is the head, so the next change is the first to send. */
 export const insertPositionSql = statement(
   'insert_webhook_position',
   `insert into followers (organization_id, name, id, sequence, paused)
    select h.organization_id, '${followerName}', $2, h.sequence, $3 from change_heads h where h.organization_id = $1`,
 )
 
-/** $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: the time. An active one counts as new. */
+/**
+ * $2: id, $3: url, $4: events, $5: stacks, $6: keys, $7: description, $8: payload, $9: active, $10: links, $11: the
+ * time. Activating a webhook clears its disablement and the start of its failures.
+ */
 export const updateWebhookSql = statement(
   'update_webhook',
   `update webhooks set url = $3, events = $4::jsonb, stacks = $5::jsonb, keys = $6::jsonb, description = $7, payload = $8,
@@ -64,14 +79,14 @@ export const updateWebhookSql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** $2: id, $3: whether it is paused, $4: the time. An active one looks for deliveries that are due. */
+/** $2: id, $3: whether it is paused, $4: the time. The follower of an active webhook looks for due deliveries. */
 export const setPausedSql = statement(
   'set_webhook_paused',
   `update followers set paused = $3, not_before = null, wake_at = case when $3 then wake_at else $4::timestamptz end
    where organization_id = $1 and name = '${followerName}' and id = $2`,
 )
 
-/** $2: id, $3: reason, $4: the time. Returns no row if it is inactive already. */
+/** $2: id, $3: reason, $4: the time. Returns no row for an inactive webhook. */
 export const disableWebhookSql = statement(
   'disable_webhook',
   `update webhooks set active = false, disabled_reason = $3, disabled_at = $4::timestamptz, updated_at = $4::timestamptz
@@ -84,7 +99,7 @@ export const storeSecretsSql = statement(
   'update webhooks set secrets = $3::jsonb, updated_at = $4 where organization_id = $1 and id = $2',
 )
 
-/** $2: id, $3: headers, of which those with null are removed. */
+/** $2: id, $3: headers. A header with null is removed. */
 export const storeHeadersSql = statement(
   'store_webhook_headers',
   'update webhooks set headers = jsonb_strip_nulls(headers || $3::jsonb) where organization_id = $1 and id = $2',
@@ -109,7 +124,7 @@ export const deletePositionSql = statement(
   `delete from followers where organization_id = $1 and name = '${followerName}' and id = $2`,
 )
 
-/** $2: id, $3: after this number, $4: up to this number. A replay that still runs goes on with both. */
+/** $2: id, $3: after this number, $4: up to this number. A replay that still runs is extended to cover both ranges. */
 export const requestReplaySql = statement(
   'request_webhook_replay',
   `update webhooks set replay_after = least(replay_after, $3), replay_until = greatest(replay_until, $4)
@@ -127,9 +142,9 @@ export const advanceReplaySql = statement(
 const subject = `case when c.subject <> 'entity' then c.subject when c.stack_id = 0 then 'person' else 'record' end`
 
 /**
- * $2: after this number, $3: up to this number, $4: subjects with their operations, as `person.update`, $5: operations of consent
- * events, $6: keys of stacks or null, $7: fields or null, $8: keys of attributes. An erasure touches every field. Returns the
- * matching changes in order.
+ * $2: after this number, $3: up to this number, $4: subjects with their operations, as `person.update`, $5: operations
+ * of consent events, $6: keys of stacks or null, $7: fields or null, $8: keys of attributes. An erasure matches every
+ * field. Returns the matching changes in order.
  */
 export const matchChangesSql = statement(
   'match_changes',
@@ -149,8 +164,8 @@ export const matchChangesSql = statement(
 )
 
 /**
- * $2: webhook, $3: [{sequence, entity, type}], $4: the time. A delivery that has ended begins anew. The first one of each
- * entity gets its time by {@link promoteDeliveriesSql}.
+ * $2: webhook, $3: [{sequence, entity, type}], $4: the time. A delivery that has ended starts again.
+ * {@link promoteDeliveriesSql} sets the time of the first one of each entity.
  */
 export const insertDeliveriesSql = statement(
   'insert_webhook_deliveries',
@@ -162,10 +177,13 @@ export const insertDeliveriesSql = statement(
      where webhook_deliveries.status <> 'waiting'`,
 )
 
-// Without statistics of the table, PostgreSQL would join its updates with every delivery of the webhook. Numbers in an array make
-// it look each one up: a batch took 15 to 50 ms with 20,000 deliveries, and takes one.
+// Without statistics of the table, PostgreSQL would join its updates with every delivery of the webhook. With an array
+// of numbers, it looks up each one. With 20,000 deliveries, a batch took 15 to 50 ms, and takes 1 ms now.
 
-/** The first waiting deliveries of the entities $3. The condition is the expression of the index, see migrations/0008_webhooks.sql. */
+/**
+ * The first waiting deliveries of the entities $3. The condition has the expression of the index, see
+ * migrations/0008_webhooks.sql.
+ */
 const firstOfEntities = `array(
        select first.sequence from unnest($3::text[]) as v(entity) cross join lateral (
          select d.sequence from webhook_deliveries d
@@ -175,7 +193,7 @@ const firstOfEntities = `array(
        ) first
      )`
 
-/** $2: webhook, $3: entities, $4: the time. The first waiting delivery of each entity becomes due. */
+/** $2: webhook, $3: entities, $4: the time. Makes the first waiting delivery of each entity due. */
 export const promoteDeliveriesSql = statement(
   'promote_webhook_deliveries',
   `update webhook_deliveries d set next_attempt_at = $4
@@ -190,8 +208,8 @@ export const demoteDeliveriesSql = statement(
 )
 
 /**
- * $2: webhook, $3: the time, $4: entities with deliveries under way, $5: the most entities, $6: the most deliveries of each. Returns the
- * deliveries that are due, each followed by those that wait for it.
+ * $2: webhook, $3: the time, $4: entities with deliveries under way, $5: the maximum number of entities, $6: the
+ * maximum number of deliveries of each. Returns the due deliveries, each followed by those that wait for it.
  */
 export const readDueSql = statement(
   'read_due_deliveries',
@@ -210,7 +228,7 @@ export const readDueSql = statement(
 
 /**
  * $2: people, $3: consent type and $4: channel of a grant of each. Returns the position of each grant that still waits
- * for its confirmation. A person who was merged leads to the survivor. People without an address are left out.
+ * for its confirmation. A merged person leads to the survivor. People without an address are left out.
  */
 export const readPendingGrantsSql = statement(
   'read_pending_grants',
@@ -224,7 +242,7 @@ export const readPendingGrantsSql = statement(
    where e.answers->concat(g.consent_type_id, ':', g.channel)->>'pending' = 'true' and a.address is not null`,
 )
 
-/** $2: webhook. The time of the next attempt. */
+/** $2: webhook. Returns the time of the next attempt. */
 export const readNextAttemptSql = statement(
   'read_next_attempt',
   `select min(d.next_attempt_at) as at from webhook_deliveries d
@@ -260,13 +278,13 @@ export const recordHealthSql = statement(
    where organization_id = $1 and id = $2`,
 )
 
-/** The state of a delivery d. Only the first waiting delivery of an entity has a time of its next attempt. */
+/** The state of a delivery d. Only the first waiting delivery of an entity has a time for its next attempt. */
 const deliveryState = `case when d.status <> 'waiting' then d.status when d.next_attempt_at is null then 'blocked'
        when d.attempts > 0 then 'failing' else 'due' end`
 
 /**
- * The columns of a delivery d of a webhook w at the time `at`. The stored time of a delivery that is due is when it became due,
- * so its next attempt is now. An inactive webhook makes none.
+ * The columns of a delivery d of a webhook w at the time `at`. The stored time of a due delivery is the time when it
+ * became due, so its next attempt is now. An inactive webhook has no next attempts.
  */
 const deliveryColumns = (
   at: string,
@@ -286,18 +304,19 @@ export const listDeliveriesSql = statement(
 )
 
 /**
- * The waiting deliveries d of the webhook w. The condition has the expression of the index, see migrations/0008_webhooks.sql.
- * With the order that the index has, PostgreSQL chooses it also without statistics.
+ * The waiting deliveries d of the webhook w. The condition has the expression of the index, see
+ * migrations/0008_webhooks.sql. With the order of the index, PostgreSQL uses it even without statistics.
  */
 const waitingOfWebhook = `d.organization_id::text || ' ' || d.webhook_id::text = $1::integer::text || ' ' || w.id::text
          and d.organization_id = $1 and d.status = 'waiting'`
 
-/** How many waiting deliveries of a webhook are counted. */
+/** The maximum number of waiting deliveries of a webhook that are counted. */
 export const maxCounted = 100_000
 
 /**
- * $2: webhooks, $3: the time. The backlog of each webhook: how many deliveries wait, since when the oldest, and the one
- * that holds the others up, or nulls. That is the oldest one whose last attempt failed. If none failed, it is the oldest one.
+ * $2: webhooks, $3: the time. Returns the backlog of each webhook: the number of waiting deliveries, the time of the
+ * oldest, and the delivery that blocks the others, or nulls. It is the oldest delivery whose last attempt failed or, if
+ * none failed, the oldest one.
  */
 export const readBacklogsSql = statement(
   'read_webhook_backlogs',
@@ -320,7 +339,7 @@ export const readBacklogsSql = statement(
    where w.organization_id = $1 and w.id = any($2::integer[])`,
 )
 
-/** $2: webhook, $3: a test event, $4: how many are kept. */
+/** $2: webhook, $3: a test event, $4: the number of test events to keep. */
 export const recordTestSql = statement(
   'record_webhook_test',
   `update webhooks set tests = (
@@ -330,7 +349,7 @@ export const recordTestSql = statement(
    ) where organization_id = $1 and id = $2 and deleted_at is null`,
 )
 
-/** $2: webhook. Its last test events, newest first. */
+/** $2: webhook. Returns its last test events, newest first. */
 export const readTestsSql = statement(
   'read_webhook_tests',
   'select w.tests from webhooks w where w.organization_id = $1 and w.id = $2',
@@ -362,8 +381,8 @@ export const forgetDeliveriesSql = statement(
 )
 
 /**
- * $1: the time. How many webhooks of all organizations are in each state; of the active ones, how many deliveries wait, how many of
- * them for a retry, and the age in seconds of the oldest.
+ * $1: the time. Returns the number of webhooks of all organizations in each state. For the active ones, it returns the
+ * number of waiting deliveries, the number of those that wait for a retry, and the age of the oldest in seconds.
  */
 export const readStatesSql = statement(
   'read_webhook_states',

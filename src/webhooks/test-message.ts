@@ -6,10 +6,10 @@ import { readSendingSql, recordTestSql } from './sql.ts'
 import { activeSecrets, type StoredSecrets, unwrapSending } from './stored-secrets.ts'
 import { findWebhook, type WebhookCall } from './webhooks.ts'
 
-/** How many test events of a webhook are kept. */
+/** The number of test events of a webhook that are kept. */
 const maxTests = 20
 
-/** Sends a signed test event once, keeps its outcome and returns it. Throws a Fault of 404. */
+/** Sends a signed test event once, stores its outcome and returns it. Throws a Fault of 404. */
 export async function sendTest(
   call: WebhookCall,
   id: number,

@@ -23,7 +23,7 @@ const logged = async () =>
   )
 const stored = () => service.sql('select * from webhooks where organization_id = $1 order by id', [organization.id])
 
-/** Expects a refusal of one value, and that nothing was stored. */
+/** Expects a refusal of one value, and that kith stored nothing. */
 async function expectRefused(body: object, path: string, message: RegExp, send = organization.send) {
   const before = await stored()
   const reply = await send('POST', '/v1/webhooks', { url, events, ...body })
@@ -213,7 +213,7 @@ describe('the scopes', () => {
       const reader = await sendWith(`webhooks:write ${scope}`)
       const created = await reader('POST', '/v1/webhooks', { url, events: [event] })
       expect(created.status).toBe(201)
-      // Another address would send the changes to it.
+      // With another address, the webhook would send the changes there.
       const patched = await writer('PATCH', `/v1/webhooks/${created.body.data.id}`, { url: `${url}/mine` })
       expect(patched.status).toBe(403)
     }

@@ -35,7 +35,7 @@ import {
 } from './sql.ts'
 import { isActive, newSecret, unwrapSecrets, wrapHeaders, wrapSecrets } from './stored-secrets.ts'
 
-/** The settings of a webhook, as the change log shows them. */
+/** The settings of a webhook that the change log shows. */
 const settingKeys = ['url', 'events', 'stacks', 'keys', 'description', 'payload', 'active', 'links', 'headers'] as const
 type Settings = Pick<WebhookShape, (typeof settingKeys)[number]>
 
@@ -49,7 +49,7 @@ export type WebhookRow = Settings & {
   updated_at: string
 }
 
-/** A request that changes webhooks, and what their addresses may be. */
+/** A request that changes webhooks, with the rules for their addresses. */
 export type WebhookCall = Omit<DefinitionCall, 'limits'> & { signal: Signal; allowed: AllowedRanges; resolve: Resolve }
 
 const maxWebhooks = 100
@@ -58,7 +58,7 @@ const rotationMs = 86_400_000
 const resolveMs = 2_000
 
 type ReadWebhook = WebhookRow & { position: number; head: number }
-/** A row of {@link readBacklogsSql}: the members of the delivery that holds up the others, or nulls. */
+/** A row of {@link readBacklogsSql}. The other members describe the delivery that blocks the others, or are null. */
 type BacklogRow = { webhook_id: number; deliveries: number; oldest_at: string | null } & (
   | DeliveryShape
   | { sequence: null }
@@ -73,7 +73,7 @@ function stateOf({ active, disabled_reason, failing_since }: WebhookRow): Webhoo
 function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): WebhookShape {
   const { disabled_reason, disabled_at, failing_since, last_success_at, position, head, created_at, updated_at } = row
   const disabled = disabled_reason === null ? null : { reason: disabled_reason, at: disabled_at! }
-  // The deliveries are read after the webhook, which may be gone by then.
+  // The deliveries are read after the webhook, which may have been deleted in between.
   const none = { webhook_id: row.id, deliveries: 0, oldest_at: null, sequence: null }
   const { webhook_id: _, deliveries, oldest_at, ...blocking } = backlogRow ?? none
   return {
@@ -95,7 +95,7 @@ function webhookToJson(row: ReadWebhook, backlogRow: BacklogRow | undefined): We
   }
 }
 
-/** The webhook of this id, or all of them. */
+/** Reads the webhook with this id, or all. */
 export async function readWebhooks(
   { db, organization_id }: Reading,
   id: number | null,
@@ -108,7 +108,7 @@ export async function readWebhooks(
   return rows.map(row => webhookToJson(row, byId.get(row.id)))
 }
 
-/** Throws a Fault of 404 if the organization has no such webhook. */
+/** Returns a webhook. Throws a Fault of 404 if the organization does not have it. */
 export const findWebhook = async (reading: Reading, id: number, signal?: Signal): Promise<WebhookShape> =>
   (await readWebhooks(reading, id, signal))[0] ?? throwNoWebhook()
 
@@ -117,8 +117,8 @@ export function throwNoWebhook(): never {
 }
 
 /**
- * Throws `forbidden` unless the token may read the subjects of the events, and make the links that they carry. A
- * webhook would otherwise give it more than it may have.
+ * Throws `forbidden` unless the token may read the subjects of the events and create the links in them. A webhook would
+ * otherwise give the token more rights.
  */
 export function requireScopes(
   { caller }: Pick<Call, 'caller'>,
@@ -128,12 +128,12 @@ export function requireScopes(
   if (links) requireScope(caller, 'people:write', ', which makes links')
 }
 
-/** Throws 400 for links without values: a link has the address of the person. */
+/** Throws 400 for links with a payload without values, because a link contains the address of the person. */
 function checkLinks({ links, payload }: Settings): void {
   if (links && payload === 'ids') throwBrokenRule('/links', 'cannot be combined with the payload ids')
 }
 
-/** Throws 400 if kith would never send to the URL. A name that does not resolve now is accepted. */
+/** Throws 400 for a URL that kith would never send to. A name that does not resolve at the moment is accepted. */
 async function checkUrl(url: string, { allowed, resolve }: WebhookCall): Promise<void> {
   const problem = urlProblem(url, allowed)
   if (problem !== undefined) throwBrokenRule('/url', problem)
@@ -166,7 +166,9 @@ const defaultSettings = {
   links: false,
 } as const
 
-/** Creates a webhook and returns it with its secret. Its first change is the next one. Throws a Fault of 400. */
+/**
+ * Creates a webhook and returns it with its secret. It receives changes from the next one on. Throws a Fault of 400.
+ */
 export async function createWebhook(call: WebhookCall, body: WebhookBody) {
   const { organization_id } = call
   const { headers: givenHeaders = {}, url, events, ...given } = body
@@ -187,7 +189,7 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
     return {
       statements: [tx.query(insertWebhookSql, [organization_id, id, ...storedValues(settings), ...wrapped])],
       changes: changeOf(id, 'create', { before: {}, after: settings }),
-      // The position is behind the entry of the log.
+      // The position follows the log entry of the webhook.
       result: async () => {
         await tx.query(insertPositionSql, [organization_id, id, !settings.active])
         return findWebhook({ db: tx, organization_id }, id)
@@ -198,8 +200,8 @@ export async function createWebhook(call: WebhookCall, body: WebhookBody) {
 }
 
 /**
- * Locks the position and the webhook of this id, after the log, which changeOrganization has locked. Every change of a webhook takes the
- * locks in this order, and its follower takes the last two. Throws a Fault of 404.
+ * Locks the position and the webhook with this id, after changeOrganization has locked the log. Every change of a
+ * webhook takes the locks in this order, and its follower takes the last two. Throws a Fault of 404.
  */
 async function lockWebhook({ tx, organization_id }: Locked, id: number): Promise<ReadWebhook> {
   await tx.query(lockPositionSql, [organization_id, id])
@@ -234,7 +236,7 @@ export async function patchWebhook(
     throwIfUnknown({ ...next, stacks: given.stacks ?? null, keys: given.keys ?? null }, definitions)
     const result = () => findWebhook({ db: tx, organization_id }, id)
     const changed = differences(current, given as Partial<Settings>)
-    // Values are not compared: a header that is set is a change.
+    // Values are not compared, because setting a header always counts as a change.
     const changesHeaders = Object.keys(headers).some(name => headers[name] !== null || current.headers.includes(name))
     if (!changed && !changesHeaders) return { changes: [], result }
     const loggedHeaders = ({ headers }: Settings) => changesHeaders && { headers }
@@ -268,7 +270,7 @@ export function deleteWebhook(call: WebhookCall, id: number): Promise<void> {
   })
 }
 
-/** Makes a second secret. The ones before it sign for another 24 hours. Throws a Fault of 404. */
+/** Makes a new secret. Earlier ones sign for another 24 hours. Throws a Fault of 404. */
 export async function rotateSecret(call: WebhookCall, id: number) {
   const secret = newSecret()
   const masterKeys = masterKeysOf(call.db)
@@ -295,7 +297,9 @@ export async function rotateSecret(call: WebhookCall, id: number) {
   return { ...webhook, secret: secret.secret }
 }
 
-/** Asks the follower to send the matching changes of a range again, and returns the range. Throws a Fault of 400 or 404. */
+/**
+ * Makes the follower send the matching changes of a range again, and returns the range. Throws a Fault of 400 or 404.
+ */
 export function replay(call: WebhookCall, id: number, { after, until }: ReplayBody): Promise<Required<ReplayBody>> {
   return changeOrganization<Required<ReplayBody>>(call, call, async locked => {
     const { tx, organization_id, at } = locked
@@ -315,8 +319,8 @@ export function replay(call: WebhookCall, id: number, { after, until }: ReplayBo
 }
 
 /**
- * Makes a webhook inactive whose receiver is gone or has failed for too long, and logs it as a change. Returns whether it was
- * active.
+ * Disables a webhook whose receiver is gone or has failed for too long, and logs the change. Returns whether the
+ * webhook was active.
  */
 export function disableWebhook(
   context: Context,

@@ -8,7 +8,7 @@ const service = useOwnService()
 const shop = useSharedShop(service, 'orders')
 beforeAll(async () => {
   const { ok } = shop
-  // Values of before the declaration, of other types.
+  // These values are older than the declaration, and have other types.
   await ok('POST', '/v1/stacks/orders', {
     external_id: 'early',
     attribute_values: { total: '12', paid_at: 'yesterday', country: 7, due: 'soon' },
@@ -48,7 +48,7 @@ async function groupsOf(body: object, stack?: string): Promise<unknown[][]> {
   return reply.body.data.groups.map(({ by, measures }: { by: unknown[]; measures: unknown[] }) => [...by, ...measures])
 }
 
-/** The groups as they were sent, because JSON.parse would round their numbers. */
+/** Returns the text of the groups as sent, because JSON.parse would round their numbers. */
 async function textOf(body: object): Promise<string> {
   const response = await fetch(`${service.address}/v1/stacks/orders/aggregate`, {
     method: 'POST',
@@ -84,7 +84,7 @@ describe('an aggregate', () => {
     const ops = ['count_distinct', 'median'].map(op => ({ op, field: field('total') }))
     const percentiles = [0, 0.25, 0.9, 1].map(p => ({ op: 'percentile', field: field('total'), p }))
     const { groups, skipped } = (await aggregate({ measures: [...ops, ...percentiles] })).body.data
-    // The text '12' counts as a value of its own, and is no number.
+    // The text '12' counts as a separate value, not as a number.
     expect(groups).toEqual([{ by: [], measures: [5, 1, 0.1, 0.2, 1.6, 2] }])
     expect(skipped.map(({ path }: { path: string }) => path)).toEqual([1, 2, 3, 4, 5].map(n => `/measures/${n}`))
     expect(await textOf({ group_by: [field('country')], measures: [...ops, percentiles[2]] })).toBe(

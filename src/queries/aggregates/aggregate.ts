@@ -16,10 +16,13 @@ import { type GroupKey, howToStream, type ParsedAggregate, parseAggregate } from
 import { type AggregateBody, maxGroups } from './schema.ts'
 import { type AggregateRow, aggregateStatements, areFew, fetchPart, maxGroupBytes, type PartRow } from './select.ts'
 
-// PostgreSQL overestimates the number of groups, and would sort all entities: that takes half as long again.
+// PostgreSQL overestimates the number of groups and would sort all entities, which takes 1.5 times as long.
 export const groupByHashSql = statement('', 'set local enable_sort = off')
 
-/** Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400 or 403, or 504 if the time is too short. */
+/**
+ * Groups and measures the entities of a stack that pass a filter. Throws a Fault of 400, 403, or 504 after the
+ * deadline.
+ */
 export async function aggregateEntities(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
   const { context, body } = call
   const request = { stack_id, filter: body.filter ?? {}, ...filterOptionsOf(call, stack_id) }
@@ -56,7 +59,7 @@ function throwInvalid(message: string): never {
   return throwValueRefusal('/group_by', message, 'The result would be too large.')
 }
 
-/** Explains the error of a time zone that Node.js has and PostgreSQL lacks. */
+/** Explains the error of PostgreSQL for a time zone that only Node.js knows. */
 const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
   if (!isUnknownParameter(error)) throw error
   const index = keys.findIndex(({ span }) => span !== undefined && span.timeZone !== 'UTC')
@@ -66,11 +69,11 @@ const throwExplained = (keys: readonly GroupKey[]) => (error: unknown) => {
   })
 }
 
-/** The members of a response with what was counted of all groups. */
+/** The members of a response that concern all groups together. */
 const printFindings = (parsed: ParsedAggregate, { skipped, sequence }: Pick<AggregateRow, 'skipped' | 'sequence'>) =>
   `"skipped":${JSON.stringify(skippedOf(parsed, skipped))},"sequence":${sequence}`
 
-/** The paths of measures and fields with values of another type. */
+/** The paths of the measures and fields that met values of another type. */
 function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[]) {
   const paths = [
     ...keys.map((_, index) => pointer('group_by', index)),
@@ -80,8 +83,8 @@ function skippedOf({ keys, measures }: ParsedAggregate, counts: readonly number[
 }
 
 /**
- * Streams the groups of the entities of a stack that pass a filter as lines, and a last line with what was counted. The deadline is that of
- * the first part, and begins anew for each later one. Throws the Faults of an aggregate, and of 503 if too many streams are open.
+ * Streams the groups of the entities of a stack that pass a filter as lines, and a last line about all groups. Each
+ * part has the full deadline of a request. Throws the Faults of an aggregate, and of 503 if too many streams are open.
  */
 export async function streamAggregate(call: Call<AggregateBody>, stack_id: number): Promise<HandlerResult> {
   const { context, caller, body } = call
@@ -110,7 +113,7 @@ export async function streamAggregate(call: Call<AggregateBody>, stack_id: numbe
   return { status: 200, stream }
 }
 
-/** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the definitions are not those of the snapshot. */
+/** Declares the cursor of the groups. Throws {@link DefinitionsChanged} if the snapshot has other definitions. */
 async function declareGroups(
   snapshot: Snapshot,
   parsed: ParsedAggregate,
@@ -133,7 +136,7 @@ const readPart = async (snapshot: Snapshot) => (await run<PartRow>(snapshot, fet
 
 type Groups = { snapshot: Snapshot; end: () => Promise<void>; first: PartRow; print: (last: PartRow) => string }
 
-/** Reads a part when the one before it was sent. */
+/** Reads each part after the previous one was sent. */
 async function* linesFrom({ within, signal }: Call, { snapshot, end, first, print }: Groups): AsyncGenerator<string> {
   try {
     signal.throwIfAborted()

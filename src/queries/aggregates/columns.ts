@@ -3,21 +3,21 @@ import { joinTargets } from '../plan/attribute.ts'
 import type { Subject } from '../plan/condition.ts'
 import { columnNames, commaSeparated, type Fragment, sql, tableNames } from '../plan/fragment.ts'
 
-/** The rows that are read, and their condition. */
+/** The rows to read, and their condition. */
 export type Source = { from: Fragment; where: Fragment }
 
 /** A column of a level. */
 export type Column = { level: number; name: Fragment }
 
-// PostgreSQL would compute an expression wherever it is used, but for this fence. Unlike `offset 0`, it lets several processes read.
+// Without this fence, PostgreSQL would compute an expression at each use. Unlike `offset 0`, it allows a parallel read.
 const fence = sql`offset '0'::bigint`
 
-/** The row of the level below, in the values of every level but the lowest. */
+/** A column of the level below. Expressions of every level but the lowest use it. */
 const below = (column: Fragment): Fragment => sql`s.${column}`
 
 /**
- * Columns in levels of subqueries. A value is computed once for each row, from the columns of the level below it: first the value
- * of the row, then its text, then its type.
+ * Columns in levels of subqueries. PostgreSQL computes a value once for each row, from the columns of the level below:
+ * first the value of the row, then its text, then its type.
  */
 export class ColumnLevels {
   readonly #levels: Fragment[][] = []
@@ -25,7 +25,7 @@ export class ColumnLevels {
   /** The joins of the rows and the tables of their targets, by relationship. */
   readonly #joins = new Map<number, { join: Fragment; target: Fragment }>()
 
-  /** Joins the targets of a relationship to the rows, once. Returns the name of their table. */
+  /** Joins the targets of a relationship to the rows, at most once. Returns the name of the joined table. */
   target(relationship: RelationshipAttribute, subject: Subject): Fragment {
     const known = this.#joins.get(relationship.id)
     if (known) return known.target
@@ -35,7 +35,7 @@ export class ColumnLevels {
     return target
   }
 
-  /** Adds a value of the row. Equal ids have equal values, and become one column. */
+  /** Adds a value of the row. Values with equal ids become one column. */
   addRaw(id: string, value: () => Fragment): Column {
     return this.#add(0, id, value)
   }

@@ -9,30 +9,35 @@ import { dateOf, secondsOf, timeOf } from '../plan/json-value.ts'
 import type { Column, ColumnLevels } from './columns.ts'
 import type { GroupKey, ParsedMeasure, Path } from './parse.ts'
 
-/** Returns a column of the rows that are grouped. */
+/** Returns the reference to a column of the grouped rows. */
 export type InRow = (column: Column) => Fragment
 
-/** A value of an attribute, as it is and as its type. */
+/** A value of an attribute: as stored, and as the attribute's type. */
 type Typed = { raw: Column; typed: Column }
 
-/** Counts the values that are not of their type: they are present, but null as their type. */
+/** Counts the values of another type: they are present, but null in the typed column. */
 export const countMisfits = ({ raw, typed }: Typed, inRow: InRow) =>
   sql`count(*) filter (where ${inRow(typed)} is null and jsonb_typeof(${inRow(raw)}) <> 'null')`
 
-/** How a value becomes JSON, and what it is ordered by. */
+/** How a value is printed as JSON, and the values that order it. */
 type Form = { print: (value: Fragment) => Fragment; order: (value: Fragment) => Fragment[] }
 
-/** A field that groups, by its column. `typed` is there if an attribute may have values of another type, which are counted. */
+/**
+ * The column of a grouping field. `typed` is set if an attribute may have values of another type, which are counted.
+ */
 export type Key = Form & { column: Column; typed?: Typed }
 
-/** A measure of a group: its result, and how that is compared. A value of another type is not measured, but counted by `typed`. */
+/**
+ * A measure of a group: its result, and how results are compared. The measure skips a value of another type, and
+ * `typed` counts it.
+ */
 export type MeasureColumns = Form & {
   result: (inRow: InRow) => Fragment
   comparable: (result: Fragment) => Comparable
   typed?: Typed
 }
 
-/** The value that a read of the entity or of its target shows: jsonb of an attribute, otherwise of the column's type. */
+/** The value that a read of the entity or of its target shows: jsonb for an attribute, else the type of the column. */
 function addRaw({ field, across }: Path, columns: ColumnLevels, entity: Subject): Column {
   const subject = across
     ? { ...entity, stack_id: across.target_stack_id, row: columns.target(across, entity), relationDepth: 1 }
@@ -61,11 +66,11 @@ function rowValue(field: Exclude<Field, { kind: 'attribute' }>, row: Fragment): 
   }
 }
 
-/** The text of an attribute. A value of another type than text looks like no date and no time. */
+/** The text of an attribute. A value that is no text becomes a text that matches no date and no time. */
 const addText = (raw: Column, columns: ColumnLevels) =>
   columns.derive('text', raw, value => sql`((${value} #>> '{}') collate "C")`)
 
-/** The order of a value itself. */
+/** Orders a value by the value alone. */
 const byItself = (value: Fragment) => [value]
 const asText = {
   print: (value: Fragment) => sql`coalesce(to_json(${value})::text, 'null')`,
@@ -82,13 +87,13 @@ const asJson = {
     sql`(${value} #>> '{}') collate "C"`,
   ],
 }
-/** RFC 3339 in UTC with milliseconds, as reads show a time. */
+/** Prints RFC 3339 in UTC with milliseconds, as reads show a time. */
 const printTime = (time: Fragment) => sql`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
 const asTime = {
   print: (value: Fragment) => sql`coalesce(to_json(${printTime(value)})::text, 'null')`,
   order: byItself,
 }
-/** A day as ISO 8601 has it. PostgreSQL calls the year 0, which an offset can lead to, 1 BC. */
+/** Prints a day as ISO 8601. PostgreSQL writes the year 0, which an offset can lead to, as 1 BC. */
 const printDay = (day: Fragment) =>
   sql`(case when ${day} < '0001-01-01' then '0000' || to_char(${day}, '-MM-DD') else to_char(${day}, 'YYYY-MM-DD') end)`
 const asDay = {
@@ -101,7 +106,7 @@ const asCount = {
   order: byItself,
 }
 
-/** Adds the column of a field that groups. */
+/** Adds the column of a grouping field. */
 export function addKey(key: GroupKey, columns: ColumnLevels, subject: Subject): Key {
   const { field, span, type } = key
   const raw = addRaw(key, columns, subject)
@@ -142,8 +147,9 @@ const aggregateFunctions = {
 }
 
 /**
- * The percentile of numbers, interpolated between the two values next to it. PostgreSQL's own function computes with doubles. An array is
- * sorted afterwards, because PostgreSQL would sort all rows for an aggregate of sorted values, and groups them by a hash table otherwise.
+ * The percentile of numbers, interpolated between the two nearest values. PostgreSQL's own function computes with
+ * doubles. The array is sorted after the aggregation: for an aggregate of sorted values, PostgreSQL would sort all rows
+ * instead of grouping them by a hash table.
  */
 const percentileOf = (value: Fragment, p: number) => sql`(
   select a.v[a.i] + (a.at - a.i) * (a.v[least(a.i + 1, cardinality(a.v))] - a.v[a.i]) from (
@@ -179,7 +185,7 @@ export function addMeasure(measure: ParsedMeasure, columns: ColumnLevels, subjec
   }
 }
 
-/** The value of an attribute as its type. Null if it is of another type. */
+/** The value of an attribute as its type, or null for a value of another type. */
 function addTyped(raw: Column, type: ValueType, columns: ColumnLevels): Column {
   const whenOf = (json: string, value: Fragment, typed: Fragment) =>
     sql`case when jsonb_typeof(${value}) = ${json}::text then ${typed} end`
@@ -188,7 +194,7 @@ function addTyped(raw: Column, type: ValueType, columns: ColumnLevels): Column {
   return columns.derive(type, addText(raw, columns), type === 'date' ? dateOf : secondsOf)
 }
 
-/** Prints a time of an attribute in UTC, with as many digits of its fraction as it has. */
+/** Prints a time of an attribute in UTC, with all digits of its fraction. */
 function printSeconds(seconds: Fragment): Fragment {
   const time = sql`(to_timestamp(floor(${seconds})::float8) at time zone 'UTC')`
   const fraction = sql`nullif(substr(trim_scale(${seconds} - floor(${seconds}))::text, 2), '')`

@@ -31,7 +31,7 @@ const groupFields = [
   'created_at',
   ...['city', 'score', 'vip', 'referrer', 'mixed', 'any'].map(attribute),
 ]
-/** Fields of the targets of a relationship. */
+/** The names of fields of a relationship's targets. */
 const across = (key: string, ...fields: string[]) => fields.map(field => `${attribute(key)}.${field}`)
 const oneTarget = [
   ...across('referrer', 'id', 'state', 'first_name', 'email_consent', 'created_at'),
@@ -97,7 +97,7 @@ type Having = { measure: number } & Record<string, unknown>
 type Selection = { having?: Having[]; sort?: Order[]; limit?: number }
 type Question = Selection & { filter: unknown; group_by: Group[]; measures: Measure[] }
 
-/** Selections of groups. None depends on an average, which PostgreSQL rounds. */
+/** Generates selections of groups. None depends on an average, which PostgreSQL rounds. */
 function selections(group_by: Group[], measures: Measure[]): fc.Arbitrary<Selection> {
   const exact = measures.flatMap(({ op }, index) => (op === 'avg' ? [] : [index]))
   const places = [...exact.map(measure => ({ measure })), ...group_by.map((_, group) => ({ group }))]
@@ -131,7 +131,7 @@ function selections(group_by: Group[], measures: Measure[]): fc.Arbitrary<Select
   )
 }
 
-/** The relationship that a field leads across, and the field of its target. */
+/** The relationship that a field leads across, if any, and the field of the target. */
 function partsOf(field: string): { relationship?: string; name: string } {
   const [, relationship, name] = /^attribute_values\.(referrer|mixed|friends|bought)\.(.*)$/.exec(field) ?? []
   return relationship === undefined ? { name: field } : { relationship, name: name! }
@@ -144,7 +144,7 @@ const relationshipsToMany = (keys: readonly Group[]) =>
 
 const fieldOf = (key: Group) => (typeof key === 'string' ? key : key.field)
 
-/** The name of the field itself, without the relationship before it. */
+/** The name of the field alone, without the relationship before it. */
 const nameOf = (field: string | undefined) => field && partsOf(field).name
 
 const isTimed = ({ op, field }: Measure) =>
@@ -164,7 +164,7 @@ function targetsOf({ links, stack_id }: StoredEntity, relationship: string): Sto
   return (links.get(id) ?? []).map(target => dataset.entities.get(target)!)
 }
 
-/** The value of a field, of the target that the row is about if it leads across a relationship with many. */
+/** The value of a field in a row. A field across a relationship of cardinality many is that of the row's target. */
 function valueIn({ entity, target }: Row, field: string): unknown {
   const { relationship, name } = partsOf(field)
   if (relationship === undefined) return shownIn(entity, name)
@@ -172,10 +172,10 @@ function valueIn({ entity, target }: Row, field: string): unknown {
   return shown ? shownIn(shown, name) : null
 }
 
-/** An entity, or one of several targets of it. */
+/** An entity, or an entity with one of its several targets. */
 type Row = { entity: StoredEntity; target?: StoredEntity | undefined }
 
-/** The value that a read shows. Null if it has none. */
+/** The value that a read shows, or null if the entity has none. */
 function shownIn({ json }: StoredEntity, field: string): unknown {
   if (!field.startsWith('attribute_values.')) return json[field]
   const values = json.attribute_values as Record<string, unknown>
@@ -185,7 +185,7 @@ function shownIn({ json }: StoredEntity, field: string): unknown {
 
 const isTime = (field: string) => ['created_at', attribute('joined')].includes(partsOf(field).name)
 
-/** The first day of the span that a value is in. Null if the value is not of the type. */
+/** The first day of the span that contains a value, or null for a value of another type. */
 function spanOf(value: unknown, { field, by, time_zone = 'UTC' }: Span): string | null {
   if (typeof value !== 'string' || !(isTime(field) ? isDateTime(value) : isDate(value))) return null
   const day = isTime(field) ? localDay(value, time_zone) : value
@@ -204,7 +204,7 @@ function localDay(text: string, timeZone: string): string {
   return `${String(era === 'BC' ? 1 - Number(year) : year).padStart(4, '0')}-${month}-${day}`
 }
 
-/** An exact decimal number: an integer of this many decimal places. */
+/** An exact decimal number: an integer with this many decimal places. */
 const places = 20
 function decimal(value: number | string): bigint {
   const [mantissa = '', exponent = '0'] = String(value).split('e')
@@ -322,7 +322,7 @@ function model(filter: unknown, group_by: Group[], measures: Measure[]): { group
   return { groups, skipped: [...misfits, ...sums] }
 }
 
-/** Compares two results, neither of which is null. */
+/** Compares two results that are not null. */
 function compareResults(measure: Measure, a: string, b: string): number {
   if (isTimed(measure)) return byInstant(JSON.parse(a), JSON.parse(b))
   if (a.startsWith('"')) return byCodePoint(JSON.parse(a), JSON.parse(b))
@@ -371,7 +371,7 @@ function select(groups: Expected[], measures: Measure[], { having = [], sort = [
 
 type Answer = { groups: { by: unknown[]; measures: unknown[] }[]; skipped: { path: string; values: number }[] }
 
-/** Reads an answer with its numbers as the texts that were sent. */
+/** Returns an answer whose numbers are the texts as sent. */
 async function ask(body: object): Promise<Answer> {
   const response = await fetch(`${service.address}/v1/people/aggregate`, {
     method: 'POST',
@@ -392,7 +392,7 @@ const roundedAverage = (expected: string, actual: string) => {
   return Math.abs(wanted - found) <= Math.abs(wanted) * 1e-12 + 1e-15
 }
 
-// The order of arrays and objects is only the same in every answer.
+// The order of arrays and objects is undefined, but it is the same in every answer.
 const isScalar = ({ by }: { by: unknown[] }) => by.every(value => typeof value !== 'object' || value === null)
 
 async function expectModel({ filter, group_by, measures, limit, ...others }: Question) {

@@ -24,7 +24,7 @@ import {
 /** A field of the entity or, across a relationship, of its targets. */
 export type Path = { field: Field; type: ValueType; across?: RelationshipAttribute | undefined }
 
-/** A field that groups, or a span of the time or date that it has. */
+/** A grouping field, or a span of its time or date. */
 export type GroupKey = Path & { span?: { unit: TimeUnit; timeZone: string } | undefined }
 
 /** A measure of each group. `count` without a field counts the entities. Only a percentile has `p`. */
@@ -33,15 +33,15 @@ export type ParsedMeasure = Partial<Path> & { op: MeasureOperation; p?: number }
 /** An order of the groups, by the measure or the group at a position. */
 type GroupOrder = { of: 'measure' | 'group'; index: number; isDescending: boolean }
 
-/** Tests of the measure at a position. */
+/** The tests of the measure at a position. */
 type MeasureTests = { index: number; tests: Test[] }
 
-/** Which groups of an aggregate are kept, and in which order. */
+/** The groups of an aggregate to keep, and their order. */
 export type Selection = { having: MeasureTests[]; sort: GroupOrder[]; limit: number | undefined }
 
 export type ParsedAggregate = ParsedFilter & Selection & { keys: GroupKey[]; measures: ParsedMeasure[] }
 
-/** How to get more groups than an answer in JSON has. */
+/** Advice for a client whose aggregate has more groups than an answer in JSON. */
 export const howToStream = 'send Accept: application/x-ndjson to stream any number'
 
 type Context = Pick<ParseOptions, 'caller'> & {
@@ -116,7 +116,10 @@ function throwIfNotSingle({ attribute }: TypedPath, path: Pointer) {
   if (attribute?.cardinality === 'many') throwInvalid(path, manyValues)
 }
 
-/** An entity would be in as many groups as the product of its targets. */
+/**
+ * Refuses two fields across relationships of cardinality many. An entity would be in a group for each pair of its
+ * targets.
+ */
 function throwIfTwoOfMany(keys: readonly GroupKey[]) {
   const [first, other] = keys.map(({ across }) => (across?.cardinality === 'many' ? across : undefined))
   if (first && other && first !== other)
@@ -194,5 +197,5 @@ function parseField(name: string, path: Pointer, context: Context): TypedPath {
   return typed
 }
 
-/** The name of a column. Identifiers and the state have the name of their kind. */
+/** The name of a field that is no attribute: its column, or the kind of the identifiers and the state. */
 const nameOf = (field: Exclude<Field, { kind: 'attribute' }>) => ('column' in field ? field.column : field.kind)

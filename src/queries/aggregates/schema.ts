@@ -71,7 +71,7 @@ const having = closedObject(
 
 /** An answer in JSON has at most this many groups. */
 export const maxGroups = 10_000
-/** A stream of lines has at most as many as an integer of PostgreSQL can count. */
+/** The maximum number of groups of a stream: PostgreSQL counts them with an integer. */
 const maxStreamedGroups = 2_147_483_647
 
 /** Body of the aggregate endpoints. The schema leaves the filter itself open: `parseFilter` checks it. */
@@ -146,7 +146,7 @@ const findings = {
   warnings: Type.Optional(warnings),
 }
 
-/** A line of the stream of an aggregate: a group, or at the end what is to know of all. */
+/** A line of the stream of an aggregate: a group or, at the end, the findings about all groups. */
 export const aggregateLine = Type.Union([group, Type.Object(findings, { title: 'AggregateEnd' })], {
   title: 'AggregateLine',
   description: 'A line of a stream of groups: a group, or at the end what was counted.',

@@ -18,28 +18,34 @@ import { addKey, addMeasure, countMisfits, type Key, type MeasureColumns } from 
 import type { GroupKey, ParsedAggregate } from './parse.ts'
 import { maxGroups } from './schema.ts'
 
-/** The most bytes of the groups of an answer. */
+/** The maximum size of the groups of an answer, in bytes. */
 export const maxGroupBytes = 8 * 1024 * 1024
-/** With more candidates of an index, it takes less time to read the whole stack. */
+/** If an index gives more candidates than this, reading the whole stack takes less time. */
 const maxCandidates = 50_000
-/** The entities at the start of a stack that show soon whether there are too many groups. */
+/** The probe reads this many entities from the start of a stack, to find early that there are too many groups. */
 const probedEntities = 20_000
 
-/** The groups as JSON, without their brackets. Null if they are too many or too large. */
+/** The groups as JSON, without brackets. `json` is null if the groups are too many or too large. */
 export type AggregateRow = { sequence: number; groups: number; bytes: number; json: string | null; skipped: number[] }
 
 type AggregateStatements = {
-  /** Counts the candidates of an index, up to one more than {@link maxCandidates}. Absent if no index gives candidates. */
+  /**
+   * Counts the candidates of an index, at most to one more than {@link maxCandidates}. Absent if no index has
+   * candidates.
+   */
   countCandidates?: Rendered
-  /** Counts the groups of the first entities of the stack, up to one more than {@link maxGroups}. Absent if any number may be cut. */
+  /**
+   * Counts the groups of the first entities of the stack, at most to one more than {@link maxGroups}. Absent if the
+   * answer may leave groups out.
+   */
   probe?: Rendered
   /** Reads the groups. */
   aggregate(useCandidates: boolean): Rendered
-  /** Declares the cursor {@link fetchPart} of any number of groups. */
+  /** Declares the cursor that {@link fetchPart} reads. The number of groups is not limited. */
   stream(useCandidates: boolean): Rendered
 }
 
-/** Lines of groups, of about {@link partBytes}. The last row has what is counted of all groups instead. */
+/** Lines of groups, about {@link partBytes} long. The last row has the counts of all groups instead. */
 export type PartRow = { lines: string | null; sequence: number; skipped: number[] }
 
 /** Reads the next part of the groups of {@link AggregateStatements.stream}. */
@@ -47,12 +53,12 @@ export const fetchPart: Rendered = { text: 'fetch next from groups', values: [] 
 
 const partBytes = 128 * 1024
 
-/** Whether it takes less time to look up the candidates than to read the whole stack. */
+/** Whether looking up the candidates takes less time than reading the whole stack. */
 export const areFew = ({ count }: { count: number }) => count <= maxCandidates
 
 /**
- * Builds the statements of an aggregate. PostgreSQL's planner has no influence on whether the stack is read or the candidates of an
- * index are looked up. PostgreSQL reads a large stack with several processes.
+ * Builds the statements of an aggregate. kith, not PostgreSQL's planner, decides between reading the stack and looking
+ * up the candidates of an index. PostgreSQL reads a large stack in parallel.
  */
 export function aggregateStatements(
   parsed: ParsedAggregate,
@@ -87,12 +93,12 @@ export function aggregateStatements(
   }
 }
 
-/** Whether the answer may have fewer groups than there are. */
+/** Whether the answer may leave out groups. */
 const isCut = ({ having, limit }: ParsedAggregate) => having.length > 0 || limit !== undefined
 
 /**
- * Counts the groups up to one too many. A recursive query returns its rows one by one, each once, so PostgreSQL stops reading with
- * the group that is too much.
+ * Counts the groups up to one too many. A recursive query returns distinct rows one by one, so PostgreSQL stops reading
+ * at the first group beyond the maximum.
  */
 function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject): Fragment {
   const columns = new ColumnLevels()
@@ -105,7 +111,7 @@ function countGroups(keys: readonly GroupKey[], source: Source, subject: Subject
     ) select count(*)::integer as groups from (select from g limit ${maxGroups + 1}::integer) l`
 }
 
-/** The groups as JSON in one text, with what is counted of them. */
+/** Selects the groups as one JSON text, with the counts of all groups. */
 function selectGroups(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
   return sql`${printGroups(parsed, source, subject, maxGroups + 1)}, total as (
       select count(*)::integer as groups, coalesce(sum(octet_length(p.line)), 0)::bigint as bytes from printed p
@@ -122,8 +128,8 @@ const sumOfSkipped = sql`array(select sum(s.count)::float8 from g, unnest(g.skip
   group by s.position order by s.position)`
 
 /**
- * Declares a cursor of {@link PartRow}s. PostgreSQL computes the groups for the first part. They need not be in memory, and are read no
- * faster than they are sent.
+ * Declares a cursor of {@link PartRow}s. PostgreSQL computes the groups for the first part. The groups need not fit
+ * into memory, and kith reads them no faster than it sends them.
  */
 function declareParts(parsed: ParsedAggregate, source: Source, subject: Subject): Fragment {
   return sql`declare groups no scroll cursor for ${printGroups(parsed, source, subject, null)}, sized as (
@@ -136,8 +142,8 @@ function declareParts(parsed: ParsedAggregate, source: Source, subject: Subject)
 }
 
 /**
- * The tables `g` of the groups and `printed` of the lines of those that are selected, with their positions. Groups beyond `max` need not be
- * read.
+ * The tables `g` of the groups and `printed` of the lines of the selected groups, with their positions. PostgreSQL may
+ * stop after `max` groups.
  */
 function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, max: number | null): Fragment {
   const { keys, measures, having, limit = max } = parsed
@@ -145,7 +151,7 @@ function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, 
   const added = keys.map(key => addKey(key, columns, subject))
   const addedMeasures = measures.map(measure => addMeasure(measure, columns, subject))
   const entity = keys.some(leadsToMany) ? columns.addRaw('the entity', () => sql`${subject.row}.id`) : undefined
-  // All columns are added now, so the number of levels is known.
+  // All columns have been added, so the number of levels is known.
   const inRow = (column: Column) => sql`r.${columns.atTop(column)}`
   const groupBy = added.map(({ column }) => inRow(column))
   const misfits = [...added, ...addedMeasures].map(({ typed }) => (typed ? countMisfits(typed, inRow) : sql`0`))
@@ -180,7 +186,7 @@ function printGroups(parsed: ParsedAggregate, source: Source, subject: Subject, 
     )`
 }
 
-/** A key or a measure of a row of `g`, with its column there. */
+/** A key or a measure, with its column in a row of `g`. */
 type OfGroup<Added extends Key | MeasureColumns> = Added & { value: Fragment }
 
 /** A group as JSON. */
@@ -191,7 +197,7 @@ function lineOf(groups: readonly OfGroup<Key>[], results: readonly OfGroup<Measu
     '],"measures":[', ${printed(results)}, ']}')`
 }
 
-/** The order of the groups: the one that was asked for, then that of the keys. */
+/** The requested order of the groups, then the order of the keys. */
 function orderedBy(
   { sort }: ParsedAggregate,
   groups: readonly OfGroup<Key>[],
@@ -208,8 +214,8 @@ function orderedBy(
 const leadsToMany = ({ across }: GroupKey) => across?.cardinality === 'many'
 
 /**
- * The rows to group, with each entity once in each group: several of its targets may have the same value. `misfits` counts the values of
- * another type. Those of the columns `ofTargets` are counted before these columns are left out.
+ * The rows to group, with each entity once in each group, because several of its targets may have the same value.
+ * `misfits` counts the values of another type. The columns `ofTargets` are counted here and then left out.
  */
 function onceInGroup(
   rows: Fragment,

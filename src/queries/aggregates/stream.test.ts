@@ -10,7 +10,7 @@ const lines = { Accept: 'application/x-ndjson' }
 const people = 25_000
 
 beforeAll(async () => {
-  // Text before the declaration is no number.
+  // A text stored before the declaration does not count as a number.
   await shop.ok('POST', '/v1/people', { external_id: 'early', attribute_values: { score: 'high', key: 'last' } })
   await shop.ok('POST', '/v1/schema/attributes', { owner: 'people', key: 'score', type: 'number' })
   const attributes = `jsonb_build_object('key', n, 'score', n % 10 + 0.1, 'long', repeat('x', 1000) || n)`

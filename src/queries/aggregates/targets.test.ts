@@ -38,7 +38,7 @@ async function groupsOf(body: object): Promise<unknown[][]> {
 let nameless: string
 beforeAll(async () => {
   const { ok } = shop
-  // A value of before the declaration, of another type.
+  // This value is older than the declaration, and has another type.
   await ok('POST', '/v1/stacks/products', {
     external_id: 'old',
     attribute_values: { launched: 'soon', category: 'toy' },
@@ -142,8 +142,8 @@ describe('an aggregate across a relationship', () => {
       ['FR', null, 4],
       ['IT', 'home', 30],
     ])
-    // The targets of the targets are shown as a read shows them.
-    // An entity with a target without the value is also in the group of null.
+    // A target's own targets are shown as in a read. An entity is also in the group of null if one of its targets lacks
+    // the value.
     expect(await groupsOf({ group_by: [ofItems('maker')] })).toEqual([
       ['ada', 2],
       [null, 7],
@@ -152,7 +152,7 @@ describe('an aggregate across a relationship', () => {
 
   it('counts the values of another type among the nulls, and as skipped', async () => {
     const { groups, skipped } = (await aggregate({ group_by: [{ field: ofItems('launched'), by: 'month' }] })).body.data
-    // o2 has two items without a month, and is in the group once.
+    // Two items of o2 have no month, and o2 is in the group once.
     expect(groups).toEqual([
       { by: ['2026-01-01'], measures: [3] },
       { by: [null], measures: [6] },
@@ -202,7 +202,7 @@ describe('an aggregate across a relationship', () => {
     await shop.ok('POST', `/v1/people/internal/${bob}/restore`)
     expect(await bySum()).toEqual(before)
     await shop.ok('DELETE', '/v1/stacks/products/train')
-    // o1 and o2 have other items, and are not among the orders without one.
+    // o1 and o2 have other items, so the group without items does not contain them.
     expect(await groupsOf({ group_by: [field('items.external_id')] })).toEqual([
       ['kite', 2],
       ['lamp', 2],
@@ -237,7 +237,7 @@ describe('an aggregate across a relationship', () => {
       { measures: [{ op: 'count_distinct', field: field('buyer.state') }] },
     ])
       expect(await ask(body)).toMatchObject({ status: 403, body: { error: 'forbidden' } })
-    // The names of targets are part of the order.
+    // The names of an order's targets are part of the order, so the scope for records is enough.
     expect(await ask({ group_by: [field('buyer')] })).toMatchObject({ status: 200 })
     expect(await ask({ group_by: [ofItems('category')] })).toMatchObject({ status: 200 })
   })

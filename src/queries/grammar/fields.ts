@@ -4,24 +4,29 @@ import type { Field, RelationshipAttribute } from './grammar.ts'
 
 const identifierOf = (stack_id: number) => (stack_id === peopleStackId ? 'id' : 'record_id')
 
-/** The names of the fields of an entity that are no attributes. */
+/** The names of the fields of an entity, without its attributes. */
 export const fieldNamesOf = (stack_id: number): string[] => [
   ...sortFieldNames(stack_id),
   'state',
   identifierOf(stack_id),
 ]
 
-/** The field with that name, or undefined: one that sorts, the state, or the internal identifier, which neither sorts. */
+/**
+ * Returns the field with that name: a sortable field, the state, or the internal identifier. The last two cannot sort.
+ * Undefined for any other name.
+ */
 export function fieldOf(name: string, stack_id: number): Field | undefined {
   if (name === 'state') return { kind: name }
   const identifier = identifierOf(stack_id)
   return name === identifier ? { kind: identifier } : sortFieldOf(name, stack_id)
 }
 
-/** The beginning of a field that stands for the entities that link here. `people` or a stack key and an attribute key follow. */
+/**
+ * The prefix of a field that means the entities that link here. `people` or a stack key and an attribute key follow.
+ */
 export const incomingPrefix = 'incoming.'
 
-/** The relationship that `name` stands for, the field without its prefix; why there is none, if so. */
+/** Returns the relationship that `name` means, the field without its prefix, or the reason why there is none. */
 export function incomingAttribute(
   name: string,
   definitions: Definitions,

@@ -3,13 +3,16 @@ import type { SortField } from '../../entities/indexes/sort-field.ts'
 import type { Attribute } from '../../organizations/definitions.ts'
 import type { Channel } from '../../values/channels.ts'
 
-/** The limits of a filter: levels of nesting, conditions in total, elements of `$in` or `$nin`, relationships in a row. */
+/**
+ * The limits of a filter: levels of nesting, total conditions, elements of `$in` or `$nin`, and consecutive
+ * relationships.
+ */
 export const filterLimits = { depth: 5, conditions: 50, listElements: 500, relationDepth: 3 } as const
 
 const ranges = ['$lt', '$lte', '$gt', '$gte'] as const
 const searches = ['$contains', '$starts_with', '$ends_with'] as const
 export const quantifiers = ['$some', '$none', '$every'] as const
-/** The measures that a condition can compute of the entities that link to one. */
+/** The measures of linking entities that a condition can compute. */
 export const linkMeasures = ['$count', '$sum', '$avg', '$min', '$max'] as const
 export const comparisons = ['$eq', '$neq', ...ranges, '$in', '$nin', ...searches, '$exists', '$anniversary'] as const
 
@@ -43,10 +46,10 @@ export type Test =
   | { operator: RangeOperator; operand: string | number }
   | { operator: Search; operand: string }
   | { operator: '$exists'; operand: boolean }
-  /** The operand has the days of the year, `MM-DD`. */
+  /** The operand is a list of days of the year, `MM-DD`. */
   | { operator: '$anniversary'; operand: readonly string[] }
 
-/** The fields of a consent that operators test. A consent without an answer has none of them. */
+/** The fields of a consent that operators test. They are missing for a consent without an answer. */
 export const consentFields = ['text_version', 'method', 'answered_at'] as const
 export type ConsentField = (typeof consentFields)[number]
 export const isConsentField = isOneOf(consentFields)
@@ -58,7 +61,7 @@ type AddressState = (typeof addressStates)[number]
 /** An attribute that links to entities. */
 export type RelationshipAttribute = Attribute & { target_stack_id: number }
 
-/** A parsed filter: the condition that an entity has to satisfy. */
+/** A parsed filter: the condition that a matching entity satisfies. */
 export type Condition =
   | { kind: 'all' | 'any'; conditions: Condition[] }
   | { kind: 'not'; condition: Condition }
@@ -76,7 +79,10 @@ export type Condition =
   | (Linked & { kind: 'related'; quantifier: Quantifier })
   | (Linked & { kind: 'measured'; measured: Measured; tests: Test[] })
 
-/** The entities at the other end of the links of an attribute: its targets, or with `incoming` those that have it. */
+/**
+ * The entities at the other end of an attribute's links: its targets, or with `isIncoming` the entities that have the
+ * attribute.
+ */
 export type Linked = { attribute: RelationshipAttribute; isIncoming: boolean; condition: Condition }
 
 /** The number of linked entities, or a measure of one of their fields. */
@@ -87,8 +93,8 @@ export const otherEndOf = ({ attribute, isIncoming }: Pick<Linked, 'attribute' |
   isIncoming ? attribute.owner_stack_id : attribute.target_stack_id
 
 /**
- * Visits a condition and all that it is made of, each before its parts, with the stack whose entities it tests and the number of
- * relationships that lead there.
+ * Visits a condition and then its parts, recursively. Each comes with the stack whose entities it tests and the number
+ * of relationships that lead there.
  */
 export function* visit(
   condition: Condition,
@@ -110,7 +116,7 @@ export function* visit(
   }
 }
 
-/** Whether a filter names a segment, not by way of another segment. */
+/** Whether a filter itself names a segment. Segments that other segments name do not count. */
 export function namesSegment(filter: unknown, key: string): boolean {
   if (Array.isArray(filter)) return filter.some(each => namesSegment(each, key))
   if (typeof filter !== 'object' || filter === null) return false

@@ -143,11 +143,11 @@ describe('an undeclared key', () => {
   it('causes no warning once an entity written by another process carries it', async () => {
     const definitions = await reloadDefinitions(contextOf(service.db, organization.id))
     const key = { stack_id: 0, key: 'mood', path: '' }
-    // A second handle remembers its own results, as a second process does.
+    // A second handle has a cache of its own, like a second process.
     const other = { ...service.db }
     const found = () => findUnusedKeys(other, definitions, [key], { searchMs: undefined })
     expect(await found()).toEqual([key])
-    // These are more changes than a search looks through.
+    // These are more changes than a search reads.
     const people = Array.from({ length: 500 }, () => ({ op: 'create', body: {} }))
     for (let batch = 0; batch < 21; batch += 1) await send('POST', '/v1/people/batch', { operations: people })
     expect(await found()).toEqual([key])

@@ -10,25 +10,25 @@ import { addressStates, type ConsentField, type Field, type Search } from './gra
 /** A fault of an operand. `path` is relative to the operand. */
 export type OperandFault = { path: (string | number)[]; message: string }
 
-/** The type that a relative time is resolved to: a date, or a date and time with an offset. */
+/** The result of resolving a relative time: a date, or a date and time with an offset. */
 export type TimeType = 'date' | 'datetime'
 
 /**
- * The operands that a field accepts. Each check returns a fault, or undefined if the operand is valid. No check is called with
- * `null`, which stands for a missing value.
+ * The operands that a field accepts. Each check returns a fault, or undefined for a valid operand. Callers never check
+ * `null`, which means a missing value.
  */
 export type OperandType = {
   /** Checks the operand of an equality. A value that the field can never equal is a fault. */
   equality: (value: unknown) => OperandFault | undefined
   /** Checks a bound of a range. */
   bound: (value: unknown) => string | undefined
-  /** Checks the text of a search. */
+  /** Checks the operand of a text search. */
   search: (operator: Search, text: string) => string | undefined
-  /** The type that a text of a query string is converted to. Undefined if it stays a text. */
+  /** The type to which a text of a query string is converted. Undefined if it stays a text. */
   coercedTo?: 'number' | 'boolean' | undefined
-  /** The type that a relative time is resolved to. Undefined if the field has no times. */
+  /** The type to which a relative time is resolved. Undefined for a field without times. */
   time?: TimeType | undefined
-  /** Whether an equality compares texts although several texts can mean one moment. */
+  /** Whether an equality compares texts, although several texts can mean the same moment. */
   equalsTexts?: true
 }
 
@@ -70,7 +70,7 @@ const notDateTime = (noun: string) => (value: unknown) =>
     ? `${value} is a date; the ${noun} is a date and time: write ${value}T00:00:00Z`
     : notFormat(formats['date-time']!)(value)
 
-/** Checks whether a text can be part of a value that looks like `pattern`, in which a 9 stands for any of `digits`. */
+/** Refuses a text that cannot be part of a value in the form of `pattern`, where a 9 means any of `digits`. */
 function notPartOf(pattern: string, digits: RegExp, message: string): Scalar['search'] {
   return (operator, text) => {
     const needle = text.replace(digits, '9')
@@ -88,7 +88,7 @@ const searchUuid = notPartOf('99999999-9999-9999-9999-999999999999', /[\da-f]/gi
 const searchRecordId = notPartOf('9'.repeat(24), /[\da-f]/gi, 'cannot be part of a record_id')
 
 const text: Scalar = { equality: notString, bound: notString, search: accept }
-/** A text that is never stored empty, because every write refuses an empty one. */
+/** A text that is never empty in storage, because every write refuses an empty one. */
 const name: Scalar = {
   ...text,
   equality: value => (value === '' ? 'is never empty: write null to match a missing value' : notString(value)),
@@ -135,7 +135,7 @@ const attributeScalars: Record<Attribute['type'], Scalar> = {
   stack: name,
 }
 
-/** The scalars of the fields that every entity of a kind has. */
+/** The scalars of the fields that all entities of a kind have. */
 const fieldScalars = {
   text,
   name,
@@ -161,11 +161,14 @@ export const consentOperandTypes: Record<ConsentField, OperandType> = {
   answered_at: scalarOperand(fieldScalars.time),
 }
 
-/** The operands that a measure of values of a type accepts. The measure of times is a moment. */
+/** The operands that a measure of values of a type accepts. A measure of times is compared as a moment. */
 export const measuredOperandType = (type: 'number' | 'text' | 'date' | 'datetime'): OperandType =>
   scalarOperand(type === 'datetime' ? datetime : attributeScalars[type])
 
-/** The operands that a field of a stack's entities accepts. An archived attribute counts as undeclared: it accepts any value. */
+/**
+ * The operands that a field of a stack's entities accepts. An archived attribute accepts any value, like an undeclared
+ * one.
+ */
 export function operandTypeOf(field: Field, { declared }: Definitions, stack_id: number): OperandType {
   if (field.kind !== 'attribute') return scalarOperand(fieldScalars[scalarOf(field)])
   const attribute = declared.get(stack_id)?.get(field.key)
@@ -192,7 +195,7 @@ function manyOperand(scalar: Scalar, isRelationship: boolean): OperandType {
   const notElement = (value: unknown) => (value === null ? 'must not be null' : scalar.equality(value))
   const equality = (value: unknown) => {
     if (!Array.isArray(value)) return faultOf(scalar.equality(value))
-    // Without any target, reads show no array.
+    // Reads show no array for a relationship without targets.
     if (isRelationship && value.length === 0) return faultOf('is never empty: write null to match a missing value')
     const index = value.findIndex(element => notElement(element) !== undefined)
     return index === -1 ? undefined : faultOf(notElement(value[index]), index)
@@ -223,7 +226,7 @@ const consentType: Part = {
 const ofChannels = oneOf(channels)
 const parts: Record<string, Part> = { consent_type_id: consentType, channel: ofChannels, state: flag, pending: flag }
 
-/** Converts the parts of a consent in a query string, which are texts, to their types. */
+/** Converts the parts of a consent in a query string, where all values are texts, to their types. */
 export function consentFromQuery(operand: Record<string, unknown>): Record<string, unknown> {
   const convert = ([name, value]: [string, unknown]) => {
     const type = Object.hasOwn(parts, name) ? parts[name]!.coercedTo : undefined
@@ -232,7 +235,10 @@ export function consentFromQuery(operand: Record<string, unknown>): Record<strin
   return Object.fromEntries(Object.entries(operand).map(convert))
 }
 
-/** The first fault of a consent operand: a wrong type, or a consent that no person can have. Undefined if it is valid. */
+/**
+ * Returns the first fault of a consent operand: a wrong type, or a consent that no person can have. Undefined if it is
+ * valid.
+ */
 export function consentFault(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],
@@ -249,11 +255,11 @@ function partsFault(operand: Record<string, unknown>, parts: Record<string, Part
   return undefined
 }
 
-/** The fault of what a filter asks of addresses. Undefined if there is none. */
+/** Returns the fault of a condition on addresses. Undefined if it is valid. */
 export const deliverabilityFault = (operand: Record<string, unknown>): OperandFault | undefined =>
   partsFault(operand, { channel: ofChannels, state: oneOf(addressStates) })
 
-/** The question of `contactable`, or the first fault. An archived type is no fault; no person matches. */
+/** Returns the parsed `contactable` condition, or its first fault. An archived type is valid, but matches no person. */
 export function contactableQuestion(
   operand: Record<string, unknown>,
   consent_types: readonly ConsentType[],
@@ -273,7 +279,7 @@ export function contactableQuestion(
 const notAChannelOf = ({ id }: ConsentType, available: readonly Channel[]) =>
   `is not a channel of consent type ${id}, which has: ${available.join(', ')}`
 
-/** Reads show one consent for each active type and each of its channels. A filter can match no other consent. */
+/** Refuses a consent that reads never show. They show one for each active type and each of its channels. */
 function unavailableConsentFault(
   { consent_type_id, channel }: ConsentOperand,
   consent_types: readonly ConsentType[],

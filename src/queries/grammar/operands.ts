@@ -9,8 +9,8 @@ type Invalid = { fault: OperandFault }
 const invalid = (message: string, ...path: (string | number)[]): Invalid => ({ fault: { path, message } })
 
 /**
- * Makes a test of a field, or returns a fault if the operator is unknown or the field does not accept the operand. Relative times become
- * what they mean now.
+ * Makes a test of a field, or returns a fault if the operator is unknown or the field does not accept the operand.
+ * Relative times are resolved by the clock.
  */
 export function testFrom(type: OperandType, operator: string, given: unknown, clock: Clock): Test | Invalid {
   if (!isComparison(operator)) return invalid(`is not an operator${didYouMean(operator, comparisons)}`)
@@ -45,7 +45,7 @@ export function testFrom(type: OperandType, operator: string, given: unknown, cl
 
 const equalities: readonly string[] = ['$eq', '$neq', '$in', '$nin']
 
-/** The operand with what its relative times mean now. They may be elements of an array. */
+/** Resolves the relative times of an operand, which may be elements of an array. */
 function absoluteOf(
   { time, equalsTexts }: OperandType,
   operator: string,
@@ -79,7 +79,7 @@ function anniversary({ time }: OperandType, given: unknown, clock: Clock): Test 
   return Array.isArray(days) ? { operator: '$anniversary', operand: days } : { fault: days }
 }
 
-/** Converts an operand of a query string, in which all values are texts, to the field's type. */
+/** Converts an operand of a query string, where all values are texts, to the field's type. */
 export function operandFromQuery({ coercedTo }: OperandType, operator: string, operand: unknown): unknown {
   if (operator === '$anniversary') return anniversaryFromQuery(operand)
   const type = operator === '$exists' ? 'boolean' : coercedTo

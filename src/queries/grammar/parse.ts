@@ -38,12 +38,15 @@ import { type NamedField, suggestField } from './scopes.ts'
 import { type FieldMeasure, measureFault, type TypedField, typedFieldOf } from './typed-field.ts'
 
 /**
- * A key of a filter that no active attribute has. `path` is the JSON Pointer to it, or to the `segment` whose filter names it. `hint` ends a
- * warning with the key that was meant.
+ * A filter key that no active attribute has. `path` is the JSON Pointer to the key, or to the `segment` whose filter
+ * names it. `hint` ends a warning with a similar key.
  */
 export type UndeclaredKey = { stack_id: number; key: string; path: string; segment?: string; hint?: string }
 
-/** The tests of an attribute's values that every match has to pass, or one of several, at a place in the filter. */
+/**
+ * The tests of an attribute's values that every match passes, or one part of a disjunction, with its place in the
+ * filter.
+ */
 export type TestedAttribute = { attribute: Attribute; tests: readonly Test[]; path: string; segment?: string }
 
 /** A parsed filter, the undeclared keys that it names, and the attributes whose indexes could find its matches. */
@@ -51,18 +54,18 @@ export type ParsedFilter = {
   condition: Condition
   undeclared: UndeclaredKey[]
   tested: TestedAttribute[]
-  /** The fields that it names, those of its segments too. */
+  /** The fields that the filter names, including those of its segments. */
   named: NamedField[]
-  /** The time of which the filter asks, in RFC 3339. Undefined if it names no relative time. */
+  /** The time by which relative times were resolved, in RFC 3339. Undefined if the filter has none. */
   evaluated_at?: string | undefined
   /** The stacks that the request reads besides those of the filter. */
   targetStackIds?: readonly number[]
 }
 
 export type ParseOptions = {
-  /** The operands of a query string are texts, and are converted to the types of their fields. */
+  /** Set for a query string, whose operands are texts. They are converted to the types of their fields. */
   boundFrom?: BoundFrom | undefined
-  /** The key of the segment that the filter belongs to, which it must not lead back to. */
+  /** The key of the segment that has this filter. The filter must not lead back to it. */
   ofSegment?: string | undefined
   /** The time that relative times count from. */
   nowMs?: number | undefined
@@ -77,7 +80,10 @@ type ParseContext = {
   /** The stack whose fields are named here. */
   stack_id: number
   path: Path
-  /** The segments that lead here, and the place in the filter of the last one. `path` then leads to the first of them. */
+  /**
+   * The chain of segments that leads here, and the path in the last segment's filter. `path` leads to the first
+   * segment.
+   */
   segments: { chain: readonly string[]; path: Path } | undefined
   depth: number
   relationDepth: number
@@ -91,7 +97,7 @@ type ParseContext = {
   undeclared: UndeclaredKey[]
   tested: TestedAttribute[]
   named: NamedField[]
-  /** Whether an index could find the matches of this part: not under `$not`, `$none` and `$every`. */
+  /** Whether an index could find the matches of this part. False under `$not`, `$none` and `$every`. */
   mayUseIndex: boolean
 }
 
@@ -99,8 +105,8 @@ type BoundFrom = 'body' | 'query'
 type Path = readonly (string | number)[]
 
 /**
- * Parses a filter on the entities of a stack. Throws a Fault of 400 with the JSON Pointer, which starts with `/filter`, of the
- * first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
+ * Parses a filter on the entities of a stack. Throws a Fault of 400 with a JSON Pointer that starts with `/filter`. It
+ * leads to the first part that breaks the grammar, exceeds a limit, or is an operand that its field can never equal.
  */
 export function parseFilter(
   filter: unknown,
@@ -112,7 +118,7 @@ export function parseFilter(
   return parsedIn(context, parseObject(filter, context))
 }
 
-/** Parses the filter of a segment. Undefined if it is not valid, or not any more. */
+/** Parses the filter of a segment. Undefined if the filter is invalid or has become so. */
 export function parseSegmentFilter(
   { key, filter }: { key: string; filter: unknown },
   definitions: Definitions,
@@ -127,8 +133,8 @@ export function parseSegmentFilter(
 }
 
 /**
- * Parses the measure of the entities that link here which sorts a page: its `field`, `measure` and `where`. Throws a Fault of 400 with
- * a JSON Pointer that starts with `/sort`.
+ * Parses the measure that sorts a page by its linking entities: `field`, `measure` and `where`. Throws a Fault of 400
+ * with a JSON Pointer that starts with `/sort`.
  */
 export function parseSortMeasure(
   { field: name, measure, where = {} }: MeasuredSortBody,
@@ -206,11 +212,11 @@ function parseMember(key: string, operand: unknown, context: ParseContext): Cond
   return parseField(key, operand, context)
 }
 
-/** The condition of a segment, in the place of its key. Its parts count as if they were written there. */
+/** Parses the filter of a segment in the place of its key. Its parts count as if the filter contained them. */
 function parseSegment(key: unknown, context: ParseContext): Condition {
   const { definitions, stack_id, ofSegment, segments } = context
   if (stack_id !== peopleStackId) return throwInvalid(context, 'applies only to people')
-  // Segments without conditions could otherwise lead to each other any number of times.
+  // This bounds how often segments without conditions can lead to each other.
   countCondition(context)
   const segment = definitions.segments.find(each => each.key === key)
   if (!segment) return throwInvalid(context, 'must be the key of a segment')
@@ -221,7 +227,7 @@ function parseSegment(key: unknown, context: ParseContext): Condition {
   return parseObject(segment.filter, { ...context, boundFrom: 'body', segments: { chain, path: ['filter'] } })
 }
 
-/** Notes a field that the filter names, because the role of the caller may close it. */
+/** Records a field that the filter names, because the caller's role may close it. */
 const noteNames = ({ named, path }: ParseContext, stack_id: number, ...names: readonly string[]) =>
   named.push(...names.map(each => ({ stack_id, name: each, path: pointer(...path) })))
 
@@ -257,7 +263,10 @@ function parseField(key: string, operand: unknown, context: ParseContext): Condi
   return conditions.length === 1 ? conditions[0]! : { kind: 'all', conditions }
 }
 
-/** The fields at the other end of a relationship are not named: the caller may lack the scope that reads them. */
+/**
+ * The message does not name the fields at the other end of a relationship, because the caller may lack the scope that
+ * reads them.
+ */
 function throwNoField(name: string, context: ParseContext): never {
   const { stack_id, caller, definitions, relationDepth, segments } = context
   if (`${name}.` === attributePrefix) throwInvalid(context, 'is no field: write attribute_values.<key>')
@@ -300,7 +309,10 @@ function atOtherEnd(ends: Omit<Linked, 'condition'>, context: ParseContext): Par
   return { ...context, stack_id: otherEndOf(ends), relationDepth, depth: context.depth + 1 }
 }
 
-/** Parses conditions on the entities that link here. `name` is the rest of the field: `<people or a stack key>.<attribute key>`. */
+/**
+ * Parses conditions on the entities that link here. `name` is the field without its prefix:
+ * `<people or a stack key>.<attribute key>`.
+ */
 function parseIncoming(name: string, operand: unknown, context: ParseContext): Condition {
   const attribute = incomingAttribute(name, context.definitions, context.stack_id)
   if (typeof attribute === 'string') return throwInvalid(context, attribute)
@@ -348,7 +360,7 @@ function parseMeasured(
   })
 }
 
-/** A measure whose results have an order that a cursor can name: numbers, dates and times. */
+/** Parses a measure whose results a cursor can order: numbers, dates and times. */
 function sortingMeasure({ op, field: name }: MeasuredSortBody['measure'], context: ParseContext): Measured {
   const inner = within(context, 'field')
   if (op === 'count') {
@@ -389,7 +401,7 @@ function parseConsents(operand: unknown, context: ParseContext): Condition {
   return { kind: 'consents', ...given, tests }
 }
 
-/** A suppression of the address ends as time goes by, so the condition is one of a time. */
+/** The suppression of an address ends at a time, so the condition depends on the time. */
 function parseContactable(operand: unknown, context: ParseContext): Condition {
   noteNames(context, peopleStackId, 'consents', ...addressFields)
   if (!isObject(operand)) return throwInvalid(context, 'must be an object of consent_type_id and channel')
@@ -401,7 +413,7 @@ function parseContactable(operand: unknown, context: ParseContext): Condition {
   return { kind: 'contactable', ...question, at: new Date(context.clock.nowMs).toISOString() }
 }
 
-/** Like `contactable`, a condition of a time. */
+/** Like `contactable`, this condition depends on the time. */
 function parseDeliverability(operand: unknown, context: ParseContext): Condition {
   noteNames(context, peopleStackId, ...addressFields)
   const inner = within(context, '$some')
@@ -425,7 +437,7 @@ function partition(values: Record<string, unknown>, matches: (name: string) => b
   ]
 }
 
-/** Parses a value, which means equality, or an object of operators. */
+/** Parses a plain value, which means equality, or an object of operators. */
 function parseTests(type: OperandType, operand: unknown, context: ParseContext): Test[] {
   if (!isObject(operand) || isRelativeTime(operand)) return [parseTest(type, '$eq', operand, context)]
   const operators = Object.entries(operand)

@@ -11,7 +11,7 @@ const at = (time: string, timeZone = 'UTC') => ({ nowMs: Date.parse(time), timeZ
 
 describe('a relative time', () => {
   it.each([
-    // The clocks of Rome go back on 2026-10-25: 30 days ago it was as late as today, by the clock on the wall.
+    // The clocks of Rome go back on 2026-10-25. The time of day 30 days ago is the same by the local clock.
     [{ $ago: 'P30D' }, at('2026-11-10T09:00:00Z', rome), '2026-10-11', '2026-10-11T08:00:00.000Z'],
     [{ $ago: 'PT720H' }, at('2026-11-10T09:00:00Z', rome), '2026-10-11', '2026-10-11T09:00:00.000Z'],
     [{ $ago: 'P1M' }, at('2026-03-31T12:00:00Z'), '2026-02-28', '2026-02-28T12:00:00.000Z'],
@@ -173,7 +173,7 @@ describe('a filter with relative times', () => {
   })
 
   it('has the days of the time zone of the organization', async () => {
-    // The one is a day ahead of the other.
+    // These zones are always on different days.
     const zones = ['Pacific/Kiritimati', 'Pacific/Pago_Pago']
     const found: string[][] = []
     for (const time_zone of zones) {

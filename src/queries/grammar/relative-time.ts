@@ -1,7 +1,7 @@
 import { DateTime, Duration } from 'luxon'
 import type { OperandFault, TimeType } from './operand-types.ts'
 
-/** The moment that relative times count from, and the time zone whose days they have. */
+/** The moment that relative times count from, and the time zone that bounds the days. */
 export type Clock = { nowMs: number; timeZone: string }
 
 const operators = ['$ago', '$from_now', '$today'] as const
@@ -15,7 +15,7 @@ export const isRelativeTime = (operand: unknown): operand is Record<string, unkn
 const duration =
   /^P(?=[\dT])(?:\d{1,5}Y)?(?:\d{1,5}M)?(?:\d{1,5}W)?(?:\d{1,6}D)?(?:T(?=\d)(?:\d{1,7}H)?(?:\d{1,8}M)?(?:\d{1,9}S)?)?$/
 
-/** The time that a relative one means now, in RFC 3339. Years, months, weeks and days are those of the calendar. */
+/** Resolves a relative time to RFC 3339. Years, months, weeks and days follow the calendar. */
 export function timeFrom(relative: Record<string, unknown>, type: TimeType, clock: Clock): string | OperandFault {
   const [operator, ...others] = Object.keys(relative) as (typeof operators)[number][]
   if (others.length > 0) return { path: [], message: `must have a single member: ${operators.join(', ')}` }
@@ -36,7 +36,10 @@ const print = (time: DateTime, type: TimeType): string => (type === 'date' ? tim
 
 const maxDays = 365
 
-/** The days of the year, `MM-DD`, from today to `within_days` later. Outside leap years, 29 February counts as 1 March. */
+/**
+ * The days of the year, `MM-DD`, from today until `within_days` later. Outside leap years, 29 February counts as 1
+ * March.
+ */
 export function anniversaryDays(operand: unknown, clock: Clock): string[] | OperandFault {
   if (!isObject(operand)) return { path: [], message: 'must be an object: {"within_days": 7}' }
   const unknown = Object.keys(operand).find(key => key !== 'within_days')

@@ -4,14 +4,14 @@ import { hintOf, nearNames } from '../../values/did-you-mean.ts'
 import { attributePrefix } from '../../values/profile-fields.ts'
 import { type Condition, visit } from './grammar.ts'
 
-/** The read scopes that a filter needs: one for each kind of entity that it uses. */
+/** The read scopes that a filter needs, one for each kind of entity in it. */
 export function scopesOf(condition: Condition, stack_id: number): Set<ReturnType<typeof readScopeOf>> {
   return new Set(visit(condition, stack_id).map(visited => readScopeOf(visited.stack_id)))
 }
 
 /**
- * Ends a message about an unknown field with the one that was meant, of `names` and of the attributes: those that the role of the caller
- * opens. The caller must have the scope that reads the stack. Empty without a caller.
+ * Suggests a similar name for an unknown field, out of `names` and the attributes that the caller's role opens. The
+ * caller must have the scope that reads the stack. Empty without a caller.
  */
 export function suggestField(
   caller: Rights | undefined,
@@ -26,7 +26,7 @@ export function suggestField(
   return hintOf(near.filter(each => mayRead(access, each.name)))
 }
 
-/** A field that a request names, at its place. */
+/** A field that a request names, with its path. */
 export type NamedField = { stack_id: number; name: string; path: string }
 
 /** Throws a Fault of 403 for a field that the role of the caller cannot read. */

@@ -19,14 +19,14 @@ export function isMeasured(sort: SortBody): sort is MeasuredSortBody {
   return sort.measure !== undefined
 }
 
-/** The name of an order in cursors. A measure and its selection are part of it. */
+/** The name of an order in cursors. It includes a measure and its selection. */
 export function orderName(sort: SortBody): string {
   if (!isMeasured(sort)) return sort.field
   const measured = JSON.stringify([sort.measure.op, sort.measure.field, sort.where])
   return `${sort.field} ${createHash('sha256').update(measured).digest('base64url')}`
 }
 
-/** Parses `sort` of a request. Throws a Fault of 400 with the path if the entities cannot be sorted by the field. */
+/** Parses `sort` of a request. Throws a Fault of 400 with the path for a field that cannot sort. */
 export function parseSort(
   { field: name, direction = 'asc' }: SortBody,
   definitions: Definitions,

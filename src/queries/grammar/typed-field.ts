@@ -9,12 +9,15 @@ export type TypedField = { field: Field; type: ValueType; attribute?: Attribute 
 /** A field of the entity itself or, across a relationship, of each of its targets. */
 export type TypedPath = TypedField & { across?: RelationshipAttribute | undefined }
 
-/** Why a field cannot be used. */
+/** The reason why a field cannot be used. */
 type FieldFault = { fault: string }
 
 export const manyValues = 'holds many values: only an attribute of cardinality one can be used here'
 
-/** The field that a path names, with the type of its values: `state`, `attribute_values.total`, `attribute_values.buyer.first_name`. */
+/**
+ * Returns the field that a path names, with the type of its values: `state`, `attribute_values.total`,
+ * `attribute_values.buyer.first_name`.
+ */
 export function typedPathOf(name: string, definitions: Definitions, stack_id: number): TypedPath | FieldFault {
   const hop = hopOf(name, definitions, stack_id)
   if (!hop) return typedFieldOf(name, definitions, stack_id)
@@ -36,7 +39,9 @@ export function typedPathOf(name: string, definitions: Definitions, stack_id: nu
   }
 }
 
-/** The attribute that a name leads across, and the field after it. Undefined if the name is that of a field. */
+/**
+ * Splits a name into the relationship that it leads across and the field after it. Undefined for the name of a field.
+ */
 function hopOf(
   name: string,
   { declared }: Definitions,
@@ -50,7 +55,7 @@ function hopOf(
   return attribute && { attribute, rest: field.key.slice(key.length + 1) }
 }
 
-/** The field of the entity itself with that name, with the type of its values. */
+/** Returns the field of the entity itself with that name, with the type of its values. */
 export function typedFieldOf(name: string, definitions: Definitions, stack_id: number): TypedField | FieldFault {
   const field = fieldOf(name, stack_id)
   if (!field)

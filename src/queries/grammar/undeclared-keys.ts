@@ -6,7 +6,10 @@ import type { Signal } from '../../process/signal.ts'
 import { searchKeySinceSql, searchKeySql } from '../sql.ts'
 import type { UndeclaredKey } from './parse.ts'
 
-/** The remembered result for an undeclared key: an entity carried it, none did up to a change, or the search took too long. */
+/**
+ * The cached result for an undeclared key: an entity carried it, no entity did up to a change, or the search took too
+ * long.
+ */
 type KnownResult = { carried: true } | { carried: false; sequence: number } | { carried: 'unknown'; retryAtMs: number }
 
 /** The result of one search. `carried` is null if there were too many changes to search. */
@@ -14,7 +17,7 @@ type SearchResult = { sequence: number; carried: boolean | null }
 
 /** How long a filter searches for its undeclared keys. A search of a million people takes half of this time. */
 export const defaultSearchMs = 3_000
-/** How long a key is not searched again after its search took too long. */
+/** A key whose search took too long is not searched again for this time. */
 const retryAfterMs = 600_000
 /** The maximum number of later changes to search. 10,000 changes take 36 ms. */
 const maxChanges = 10_000
@@ -23,19 +26,19 @@ const maxKnownKeys = 10_000
 /** Ends a search that takes too long. */
 const tooLate = Symbol('late')
 
-/** The results of each database, least recently used first. */
+/** The results of each database, in order of their last use. */
 const knownResults = new WeakMap<object, Map<string, KnownResult>>()
 
 type SearchOptions = {
   signal?: Signal | undefined
-  /** How long to search for all keys together. Undefined means until every key has a result. */
+  /** The time for the search of all keys together. Undefined means no limit. */
   searchMs: number | undefined
 }
 
 /**
- * Finds the undeclared keys that no entity of their stack carries. A key that was found is remembered and not searched again.
- * For a key that was not found, only later changes are searched, or the whole stack if there are more than `maxChanges`. A key
- * without a result in time is left out.
+ * Finds the undeclared keys that no entity of their stack carries. A key that was found is cached and not searched
+ * again. For other keys, the search reads only later changes, or the whole stack if there are more than `maxChanges`. A
+ * key whose search does not end in time is left out.
  */
 export async function findUnusedKeys(
   db: Database,
@@ -61,12 +64,12 @@ export async function findUnusedKeys(
   return unused
 }
 
-/** The key is hashed, because a key in a filter can be as long as 64 kB. */
+/** The id has a hash of the key, because a key in a filter can be as long as 64 kB. */
 function idOf({ organization_id }: Definitions, { stack_id, key }: UndeclaredKey): string {
   return `${organization_id}:${stack_id}:${createHash('sha256').update(key).digest('base64')}`
 }
 
-/** The result for a key, after a search if one is needed. Undefined if no time is left. */
+/** Returns the result for a key, after a search if one is needed. Undefined if no time is left. */
 async function resultOf(
   db: Database,
   definitions: Definitions,

@@ -5,26 +5,29 @@ import { always, commaSeparated, type Fragment, type Parameter, sql, unionAll } 
 import type { PlannedQuery } from '../plan/reading.ts'
 import type { ShownRows } from './shown-rows.ts'
 
-/** Indexes with more candidates count as equal. To count up to this number takes a millisecond. */
+/** Indexes with more candidates count as equal. Counting up to this number takes a millisecond. */
 export const maxFewCandidates = 10_000
 
-/** A statement chooses among at most this many indexes: those that usually give the fewest candidates. */
+/** A statement chooses among at most this many indexes, those that usually give the fewest candidates. */
 const maxIndexes = 4
 
-/** The indexes that a statement chooses among. An identifier gives so few candidates that no other one is asked. */
+/** The indexes that a statement chooses among. An identifier gives so few candidates that it is the only choice. */
 export function indexesOf({ candidates }: CompiledCondition): readonly Candidates[] {
   const [best] = candidates
   return best?.rank === 0 ? [best] : candidates.slice(0, maxIndexes)
 }
 
-/** The number, from 1, of the index with the fewest candidates. `fallback` if each has more than {@link maxFewCandidates}. */
+/**
+ * The number, from 1, of the index with the fewest candidates, or `fallback` if each has more than
+ * {@link maxFewCandidates}.
+ */
 export function fewestOf(indexes: readonly Candidates[], fallback: number): Fragment {
   const counts = indexes.map((each, index) => sql`(${index + 1}::integer, (${countUpTo(each, maxFewCandidates)}))`)
   return sql`(select case when min(q.n) > ${maxFewCandidates}::integer then ${fallback}::integer
     else (array_agg(q.way order by q.n, q.way))[1] end from (values ${commaSeparated(counts)}) q(way, n))`
 }
 
-/** The number of matches in a stack. `own` is whether a row e is one of the stack. */
+/** Counts the matches in a stack. `own` is the condition that a row e belongs to the stack. */
 export function countMatches(condition: CompiledCondition, own: Fragment): Fragment {
   const { check, exact } = condition
   const indexes = indexesOf(condition)
@@ -39,7 +42,8 @@ export function countMatches(condition: CompiledCondition, own: Fragment): Fragm
   const [first, second] = indexes
   if (!first) return sql`(select count(*) from entities e where ${own} and ${check})`
   if (!second) return sql`(${of(first)})`
-  // If each index has many candidates, those in common are counted, or else those of the first are checked.
+  // If each index has many candidates, this counts the ids that all have in common, or else checks those of the first
+  // index.
   const common = exact?.map(distinctCandidates).reduce((before, next) => sql`${before} intersect ${next}`)
   const ofMany = common ? sql`select count(*) as n from (${common}) i` : of(first)
   const ways = [ofMany, ...indexes.map(of)].map(
@@ -49,15 +53,18 @@ export function countMatches(condition: CompiledCondition, own: Fragment): Fragm
 }
 
 /**
- * Reads the links of a whole stack, and what they lead to, once and joins them by hashes. Otherwise PostgreSQL would look up, or compare, row
- * by row: of a million people, for minutes.
+ * Reads the links of a whole stack and the linked entities once, and joins them by hashes. PostgreSQL would otherwise
+ * look them up row by row, which takes minutes for a million people.
  */
 export const hashSettings = statement(
   '',
   `select set_config('enable_nestloop', 'off', true), set_config('enable_mergejoin', 'off', true)`,
 )
 
-/** Counts the entities that satisfy conditions on linked ones: those of few candidates, or of the stack. `ofAll` checks all rows e at once. */
+/**
+ * Counts the entities that satisfy conditions on linked ones, among few candidates or in the stack. `ofAll` checks all
+ * rows e at once.
+ */
 export function countLinked(
   { candidates: [best] }: CompiledCondition,
   ofAll: Fragment,
@@ -76,7 +83,10 @@ export function countLinked(
   return { ...renderPlain(statement), settings: hashSettings }
 }
 
-/** The members of a statement that counts beside its page: the count, and the number of the last change that it includes. */
+/**
+ * The members of a statement that counts beside its page: the count, and the number of the last change that it
+ * includes.
+ */
 export const countMembers = (count: Fragment, organization: Parameter): Fragment =>
   sql`, ${count} as count, (select h.sequence from change_heads h where h.organization_id = ${organization}) as sequence`
 

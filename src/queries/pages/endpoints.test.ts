@@ -149,7 +149,7 @@ it('a process with outdated definitions still filters by the current ones', asyn
   const { send, id } = await service.organization()
   const ada = await send('POST', '/v1/people', { external_id: 'a', attribute_values: { city: 'Rome' } })
   const adaId = ada.body.data.id
-  // A second handle keeps its own snapshot of the definitions, as a second process does.
+  // A second handle keeps its own snapshot of the definitions, like a second process.
   const other = { ...service.db }
   const found = async (filter: unknown) =>
     (await readPageIds(other, id, { stack_id: 0, filter, position: { direction: 'asc', size: 5 } })).ids

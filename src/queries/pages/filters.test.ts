@@ -23,7 +23,7 @@ const stackOf = (key: string) => world.definitions.stacks.find(stack => stack.ke
 async function found(filter: unknown, stack_id: number): Promise<string[]> {
   const position = { direction: 'asc', size: 500 } as const
   const page = await readPageIds(service.db, organization.id, { stack_id, filter, position, isCounted: true })
-  // The count is another statement, which joins the links of the whole stack.
+  // A separate statement counts, and it joins the links of the whole stack.
   expect(page.counted?.count).toBe(page.ids.length)
   return page.ids
 }

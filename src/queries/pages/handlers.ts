@@ -110,7 +110,7 @@ function sortedPositionFrom(
   }
 }
 
-/** The members of a response with the notes of its filter, each after a comma. */
+/** The members of a response about its filter, each after a comma. */
 export const printNotes = ({ unusedKeys, evaluated_at }: FilterNotes = { unusedKeys: [], evaluated_at: undefined }) =>
   (evaluated_at === undefined ? '' : `,"evaluated_at":"${evaluated_at}"`) +
   (unusedKeys.length === 0 ? '' : `,"warnings":${JSON.stringify(unusedKeys.map(warningOf))}`)
@@ -124,7 +124,7 @@ export function filterOptionsOf(
     signal,
     boundFrom,
     caller,
-    // A long page is read in parts, and relative times must mean the same in all of them.
+    // A long page is read in parts, and relative times must mean the same in each part.
     nowMs: Date.now(),
     authorize: ({ condition, named, targetStackIds = [] }) => {
       const scopes = scopesOf(condition, stack_id).union(new Set(targetStackIds.map(readScopeOf)))
@@ -135,7 +135,7 @@ export function filterOptionsOf(
   }
 }
 
-/** A page as a request asks for it. */
+/** Reads the page that a request asks for. */
 async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: number, position: Position) {
   const { fields, sort, cursor_configuration } = call.body
   const order: PageOrder = { field: sort && orderName(sort), direction: position.direction }
@@ -151,7 +151,10 @@ async function pageOf(call: Call<PageBody & { sort?: SortBody }>, stack_id: numb
   }
 }
 
-/** How to read what a request adds to its items: the entities to include, and labels. Undefined if it asks for neither. */
+/**
+ * Returns how to read the additions to the items: included entities and labels. Undefined if the request asks for
+ * neither.
+ */
 async function addedReader(
   call: Call<Pick<PageBody, 'include' | 'labels' | 'links'>>,
   stack_id: number,
@@ -182,7 +185,9 @@ export function warningOf({ stack_id, key, path, segment, hint = '' }: Undeclare
   return { path, message: `${where}is not declared, and no ${entity} carries it${hint}` }
 }
 
-/** Returns a page of the entities of one stack that are linked with an entity. The path gives the address of the entity. */
+/**
+ * Returns a page of the entities of one stack that are linked with an entity. The path has the address of the entity.
+ */
 export async function relatedEntities(
   kind: Pick<EntityKind, 'identifier' | 'noun'>,
   call: Call<RelatedBody>,
@@ -208,7 +213,10 @@ export async function relatedEntities(
   return answerPage(call, page, part => readRelatedPage(context, definitions, source, part, signal))
 }
 
-/** The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for those that the role closes. */
+/**
+ * The size of a page, and the members of its items. Throws 400 for unknown fields, and 403 for fields that the role
+ * closes.
+ */
 export function shownOf(
   { body: { cursor_configuration, fields, links }, caller, limits: { page } }: Call<PageBody>,
   stack_id: number,
@@ -221,7 +229,7 @@ export function shownOf(
   return { size, projection: named ? withLinksById(named) : wholeById(stack_id) }
 }
 
-/** The place of `cursor`. Throws 400 if it is no cursor of this order. */
+/** Returns the position of `cursor`. Throws 400 for a cursor of another order or a malformed one. */
 function placeOf(
   { cursor }: PageBody['cursor_configuration'] & {} = {},
   order: PageOrder,
@@ -274,12 +282,12 @@ function relationshipsBetween(
   return { outgoing, incoming }
 }
 
-/** The rows of one statement. Usually all of a request. */
+/** The size of the rows of one statement. One statement usually reads all rows of a request. */
 const portionBytes = 1_048_576
-/** Memory reserved for the rows of a portion, and for what is added to them. */
+/** The memory reserved for the rows of a portion and the additions to them. */
 const reservedBytes = 4 * 1_048_576
 
-/** Returns the entities that identifiers lead to, in their order. */
+/** Returns the entities with these identifiers, in the order of the identifiers. */
 export async function getEntities(kind: EntityKind, call: Call<NamedBody>, stack_id: number): Promise<HandlerResult> {
   const named = identifiersOf(kind, call.body)
   const { projection } = shownOf(call, stack_id)

@@ -9,14 +9,14 @@ import { countLinked, countMatches, countMembers, countOf, fewestOf, hashSetting
 import { type ShownRows, shownRows } from './shown-rows.ts'
 
 // PostgreSQL expects almost no match for many conditions, and would read and sort the whole stack. A walk in the order
-// of the primary key needs neither a sort nor a bitmap: for 300,000 people, a page of three conditions takes 7 ms this
-// way, and 153 ms with them.
+// of the primary key needs neither a sort nor a bitmap. For 300,000 people, a page of three conditions takes 7 ms as a
+// walk, and 153 ms with a sort and a bitmap.
 const walkSettings = statement(
   '',
   `select set_config('enable_sort', 'off', true), set_config('enable_bitmapscan', 'off', true)`,
 )
 
-/** The condition of a page, the stack that it reads, and where in the order it begins. */
+/** The condition of a page, its stack, and the start of the page in the order. */
 export type Selection = {
   condition: Condition
   stack_id: number
@@ -24,32 +24,44 @@ export type Selection = {
   isCounted?: boolean | undefined
 }
 
-/** A page as it is read: the texts of its rows, separated by line feeds, with one row more if there are more. */
+/** A page as read: the texts of its rows, separated by line feeds, and one row more if another page follows. */
 export type ReadPage = { rows: string; counted: Count | undefined }
 
-/** Entities that are checked in order before the candidates of an index with many are sorted. It takes a millisecond or two. */
+/**
+ * The number of entities to check in order before sorting the candidates of an index with many. Checking them takes 1
+ * to 2 ms.
+ */
 const walkedEntities = 2_000
 
-/** Entities whose links are looked up one by one, before those of the whole stack are read at once: a third of a second to a second. */
+/**
+ * The number of entities whose links are looked up one by one, which takes 0.3 to 1 s. After that, the links of the
+ * whole stack are read at once.
+ */
 export const linkedEntities = 50_000
 
-/** Candidates that a round sorts and checks. Most pass the rest of the filter. If few do, each later round takes more. */
+/**
+ * The number of candidates that a round sorts and checks. Usually most pass the rest of the filter. If few do, each
+ * later round takes more.
+ */
 const sortedCandidates = (round: number) => Math.min(1_000 * 8 ** round, 100_000)
 
 type Row = {
   schema_version: number
   rows: string | null
   found: number
-  /** The last entity that was checked, if neither the page is full nor all entities were checked. */
+  /** The last checked entity, if the page is not full and unchecked entities are left. */
   boundary: string | null
-  /** How the entities to check were found: by the index with this number, or by their order if it is 0. */
+  /** How the entities to check were found: the number of the index, or 0 for a walk in their order. */
   way: number
 } & Partial<Count>
 
-/** Where a round begins, and how it finds its entities: null if the statement is to choose. */
+/** The start of a round, and the way to find its entities. With null, the statement chooses the way. */
 type Place = { start: string; way: number | null; round: number; limit: number }
 
-/** Reads a page of matching entities in order of their ids, in rounds of a statement each. Usually one fills the page. */
+/**
+ * Reads a page of matching entities in order of their ids, in rounds of one statement each. Usually the first round
+ * fills the page.
+ */
 export async function readIdPage(reading: Reading, selection: Selection): Promise<ReadPage> {
   const { position } = selection
   const { page, pageOfStack, count } = buildStatements(reading, selection)
@@ -65,7 +77,7 @@ export async function readIdPage(reading: Reading, selection: Selection): Promis
     found += row.found
     counted ??= countOf(row)
     start = found < sizeToRead(position) ? row.boundary : null
-    // A walk that did not fill the page is followed by the candidates of an index.
+    // The round after a walk that did not fill the page reads the candidates of an index.
     way = row.way || 1
   }
   return { rows: rows.join('\n'), counted }
@@ -88,7 +100,8 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
     const walk = { ...place, own, order, isLinked, isAfter: (id: Fragment) => isAfter(id, place) }
     if (isLinked || ofOne.candidates.length > 0)
       return (await reading.run<Row>(build(matching(ofOne, walk), counting)))[0]
-    // Without an index, the rows are read where they are checked, and not looked up again: a page of a list takes two thirds of the time.
+    // Without an index, this shows the rows where it checks them instead of looking them up again, which cuts the time
+    // of a list page by a third.
     const rows = sql`(select e.id, ${row} from entities e where ${own} and ${isAfter(sql`e.id`, place)} and ${ofOne.check}
       order by e.id ${order} limit ${place.limit}::integer)`
     const query = build(atEnd, counting, rows)
@@ -111,7 +124,7 @@ function buildStatements(reading: Reading, { condition, stack_id, position, isCo
   }
 }
 
-/** The tables before a page, of which `matching` has the first ids that pass, and where the next round goes on. */
+/** The tables before a page, and the start of the next round. The table `matching` has the first ids that pass. */
 type Matching = { tables: Fragment; boundary: Fragment; way: Fragment }
 const atEnd: Matching = { tables: sql``, boundary: sql`null::uuid`, way: sql`1::integer` }
 
@@ -131,10 +144,10 @@ function matching(condition: CompiledCondition, walk: Walk): Matching {
   return { ...atEnd, tables: sql`with matching as materialized (${ids} limit ${limit}::integer)` }
 }
 
-/** Whether one select has all candidates in order, so that they are read one by one. */
+/** Whether a single select has all candidates in order, so that PostgreSQL reads them one by one. */
 const isLazy = ({ isOrdered, selects }: Candidates) => isOrdered === true && selects.length === 1
 
-/** The ids of a select, in its order, whose rows pass a check. */
+/** The ids of a select whose rows pass a check, in the order of the select. */
 const checked = (ids: Fragment, check: Fragment, own: Fragment) =>
   check === always
     ? ids
@@ -143,9 +156,9 @@ const checked = (ids: Fragment, check: Fragment, own: Fragment) =>
       ) m`
 
 /**
- * As {@link matching}, where the statement itself counts the candidates of each index, and reads those of the fewest. Only the part of the
- * way that it chooses is run. With many candidates of each index, it reads an index that has its ids in order, or walks the first
- * entities of the stack.
+ * Like {@link matching}, but the statement itself counts the candidates of each index, and reads those of the index
+ * with the fewest. PostgreSQL runs only the chosen branch. If each index has many candidates, the statement reads an
+ * index with ordered ids, or walks the first entities of the stack.
  */
 function chosenMatching(condition: CompiledCondition, indexes: readonly Candidates[], walk: Walk): Matching {
   const { own, order, limit, way, isLinked, isAfter } = walk
@@ -184,16 +197,20 @@ function chosenMatching(condition: CompiledCondition, indexes: readonly Candidat
   }
 }
 
-/** The ids of candidates in order: one by one from an index that has them so, else the first ones of the round. */
+/**
+ * The ids of candidates in order. An index with ordered ids gives them one by one, and any other index gives the first
+ * ones of the round.
+ */
 function candidateWay(candidates: Candidates, isChosen: Fragment, { order, round, isAfter }: Walk) {
   const first = (ids: Fragment) => sql`${ids} where ${isAfter(sql`i.id`)} and ${isChosen} order by i.id ${order}`
   const { selects, isOrdered } = candidates
   if (isLazy(candidates)) return { ids: first(distinctCandidates(candidates)), size: undefined }
   const size = sortedCandidates(round)
-  // An index with its ids in order gives the first of half a million in a millisecond. All of them together would be sorted.
+  // An index with ordered ids gives the first of half a million in a millisecond. Reading all of them would need a
+  // sort.
   const each = isOrdered
     ? unionAll(selects.map(select => sql`(${first(sql`select i.id from (${select}) i(id)`)} limit ${size}::integer)`))
-    : // Without the fence, PostgreSQL moves the order into the select, and walks the stack for the few candidates that were counted.
+    : // Without the fence, PostgreSQL moves the order into the select, and walks the stack instead of the few candidates.
       sql`select f.id from (${allCandidates(candidates)}) f(id) offset 0`
   return { ids: sql`${first(distinctCandidates({ ...candidates, selects: [each] }))} limit ${size}::integer`, size }
 }

@@ -185,7 +185,7 @@ describe('include is refused', () => {
   })
 })
 
-/** Creates an organization whose people `p1`, `p2` and so on have `links` friends each, who are the same ones. */
+/** Creates an organization whose people `p1`, `p2` and so on all have the same `links` friends. */
 async function makeCircle(people: number, links: number, attributes: string) {
   const own = await createShop(service, 'friends')
   await insertPeople(service.sql, own.id, people + links, { attributes })
@@ -214,7 +214,7 @@ describe('the bounds of include', () => {
   })
 
   it('are 8 MiB a page, also if a target is included often, and a page below them is sent in parts', async () => {
-    // Twenty targets of 100 KiB: an item includes 2 MB.
+    // Each item includes twenty targets of 100 KiB, so it includes 2 MB.
     const own = await makeCircle(20, 20, `jsonb_build_object('text', repeat('é', 51200))`)
     const { status, body } = await own.send('POST', '/v1/people/list', friendsOf(4))
     expect([status, body.data.has_more]).toEqual([200, true])
@@ -227,7 +227,7 @@ describe('the bounds of include', () => {
       400,
       [{ path: '/include', message: expect.stringContaining('8 MiB') }],
     ])
-    // The memory of these pages is free again.
+    // The service has released the memory of these pages.
     for (let count = 0; count < 12; count += 1)
       expect((await own.send('POST', '/v1/people/list', friendsOf(4))).status).toBe(200)
   })
@@ -236,7 +236,7 @@ describe('the bounds of include', () => {
     const own = await makeCircle(1, 300, `jsonb_build_object('text', repeat('é', 51200))`)
     const refused = await own.send('POST', '/v1/people/filter', { filter: { external_id: 'p1' }, include: ['friends'] })
     expect([refused.status, refused.body.details!.map(({ path }) => path)]).toEqual([400, ['/include']])
-    // All targets have 30 MB.
+    // All targets together have 30 MB.
     const [relationship] = (await currentDefinitions(contextOf(service.db, own.id))).attributes
     const [source] = await service.sql<{ id: string }>(
       `select id from entities where organization_id = $1 and external_id = 'p1'`,

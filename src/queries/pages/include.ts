@@ -13,8 +13,9 @@ import { didYouMean, maxHints } from '../../values/did-you-mean.ts'
 import { type Detail, pointer, refuse } from '../../values/errors.ts'
 
 /**
- * Checks `include` of a request: keys of active relationships of the stack. Returns how to read the entities that a page includes.
- * Throws a Fault of 400 with the path of each other key, and of 403 if the token may not read what a relationship leads to.
+ * Checks `include` of a request: keys of active relationships of the stack. Returns how to read the entities that a
+ * page includes. Throws a Fault of 400 with the path of any other key, and of 403 if the token may not read the targets
+ * of a relationship.
  */
 export async function includer(
   { context, caller, signal, shown }: Call<unknown>,
@@ -45,7 +46,7 @@ export async function includer(
         signal,
       )
       if (definitions.version <= resolved.version) return included
-      // A relationship may have been archived or declared again since.
+      // The relationship may have been archived or redeclared in the meantime.
       resolved = resolve(definitions)
     }
   }

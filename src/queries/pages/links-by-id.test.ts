@@ -9,7 +9,7 @@ const shop = useShop(service, 'referrer', 'friends', 'bought', 'buyer')
 type Reference = { id: string } | { record_id: string }
 let [ann, bob, order]: Reference[] = []
 
-/** The people ann, bob (without a name), cid, and the order o1, which ann bought. */
+/** Creates the people ann, bob (without a name) and cid, and the order o1 that ann bought. */
 beforeEach(async () => {
   const { client } = shop
   ann = { id: (await client.people.create({ external_id: 'ann' })).id }

@@ -18,7 +18,7 @@ const shop = useSharedShop(
 type Order = { buyer: string; total?: number; paid_at?: string; sent_on?: string }
 type Person = { external_id: string; id: string; attribute_values: { city: string | null } }
 
-// Equal measures, missing ones, and numbers that a double does not hold.
+// The orders cover equal measures, missing ones, and numbers that a double cannot represent.
 const orders: Order[] = [
   { buyer: 'p0', total: 0.1, paid_at: '2026-01-02T00:00:00+01:00', sent_on: '2026-01-03' },
   { buyer: 'p0', total: 0.2, paid_at: '2026-01-01T23:00:00.0000005Z' },
@@ -46,7 +46,7 @@ beforeAll(async () => {
 const field = 'incoming.orders.buyer'
 const attributeOf = (key: string) => `attribute_values.${key}`
 
-/** The measures with the value of some orders, as numbers that order them. Undefined for none. */
+/** The measures, and their values for some orders as sortable numbers. Undefined without orders. */
 const measures: [object, (chosen: Order[]) => number | undefined][] = [
   [{ op: 'count' }, chosen => chosen.length],
   [{ op: 'sum', field: attributeOf('total') }, chosen => sumOf(totals(chosen))],
@@ -62,7 +62,7 @@ const sumOf = (values: number[]) => (values.length === 0 ? undefined : values.re
 const divide = (sum: number | undefined, by: number) => sum && sum / by
 const negative = (value: number | undefined) => (value === undefined ? undefined : -value)
 const least = (values: number[]) => (values.length === 0 ? undefined : Math.min(...values))
-/** Half a microsecond counts: a time has all its digits. */
+/** Returns a time with all its digits, because half a microsecond counts. */
 const timeOf = (text: string | undefined) =>
   text === undefined ? [] : [Date.parse(text) + (text.includes('0000005') ? 0.0005 : 0)]
 
@@ -73,7 +73,7 @@ const selections: [object | undefined, (order: Order) => boolean][] = [
 ]
 const filters: [object | undefined, (person: Person) => boolean][] = [
   [undefined, () => true],
-  // An index finds those of Rome.
+  // An index finds the matches of Rome.
   [{ [attributeOf('city')]: 'Rome' }, ({ attribute_values }) => attribute_values.city === 'Rome'],
   [{ [attributeOf('city')]: { $neq: 'Rome' } }, ({ attribute_values }) => attribute_values.city !== 'Rome'],
   [{ [field]: { $count: { $gte: 1 } } }, ({ external_id }) => orders.some(({ buyer }) => buyer === external_id)],

@@ -12,10 +12,12 @@ import type { Selection } from './id-page.ts'
 import { type ShownRows, shownRows } from './shown-rows.ts'
 import type { SortedPage } from './sorted-page.ts'
 
-/** PostgreSQL's own choice: the links of few candidates are looked up. */
+/** Enables PostgreSQL's default, which looks up the links of few candidates. */
 const loopSettings = statement('', `select set_config('enable_nestloop', 'on', true)`)
 
-/** Reads a page in the order of a measure of the entities that link to those of the page. The measure is computed for all matches. */
+/**
+ * Reads a page in the order of a measure of the linking entities. The statement computes the measure for all matches.
+ */
 export async function readMeasuredPage(
   reading: Reading,
   { condition, stack_id, position, isCounted }: Selection,
@@ -28,7 +30,7 @@ export async function readMeasuredPage(
   const isFew = await giveFew(reading, ofOne, shown)
   const [best] = ofOne.candidates
   const { organization, own, row } = shown
-  // The measure is that of few candidates, or of the whole stack.
+  // The measure is computed for few candidates, or for the whole stack.
   const measures = compileMeasure(measured, definitions, stack_id, organization)
   const valueOfAll = measured.measured.op === '$count' ? sql`coalesce(m.v, 0)` : sql`m.v`
   const values =
@@ -74,10 +76,13 @@ async function giveFew(
 
 type Row = { rows: string | null; last_term: string | null }
 
-/** A place in the order of a measure. The value is null for entities without one. */
+/** A position in the order of a measure. The value is null for an entity without one. */
 type Place = { value: string | null; id: string }
 
-/** The place that a cursor names: its term is a value after `=`, or empty. Throws a Fault of 400 for a value that the measure cannot have. */
+/**
+ * Returns the position of a cursor, whose term is empty or a value after `=`. Throws a Fault of 400 for a value that
+ * the measure cannot have.
+ */
 function placeAfter({ after_id, after_term }: Position, { measured }: LinkMeasured): Place | undefined {
   if (after_id === undefined || after_term === undefined) return undefined
   if (after_term === '') return { value: null, id: after_id }
@@ -87,10 +92,10 @@ function placeAfter({ after_id, after_term }: Position, { measured }: LinkMeasur
   return throwBrokenRule(pointer('cursor_configuration', 'cursor'), 'must be the `next_cursor` of a page')
 }
 
-/** Whether the values are texts of dates. All others are numbers: a time is the seconds since 1970. */
+/** Whether the values are texts of dates. All others are numbers, and a time is its seconds since 1970. */
 const isOfDates = (measured: LinkMeasured['measured']) => measured.op !== '$count' && measured.type === 'date'
 
-/** The order of rows v, entities without a value last, and whether a row is after a place. */
+/** The order of rows v, with entities without a value last, and the condition that a row is after a position. */
 function orderOf(
   { measured }: LinkMeasured,
   direction: 'asc' | 'desc',

@@ -15,15 +15,15 @@ export type PageRequest = {
   filter: unknown
   sort?: SortBody | undefined
   position: Position
-  /** Whether all matches are counted, as of the moment of the first statement. */
+  /** Whether to count all matches, at the moment of the first statement. */
   isCounted?: boolean | undefined
 }
 
 export type FilteredPage = RowsOfPage & { notes: FilterNotes }
 
 /**
- * Reads a page under the definitions current at that moment. Throws the Faults of `parseFilter`, a Fault of 400 if the field of `sort` cannot
- * sort, and a conflict if the definitions change during every attempt.
+ * Reads a page under the current definitions. Throws the Faults of `parseFilter`, a Fault of 400 if the field of `sort`
+ * cannot sort, and a conflict if the definitions change during every attempt.
  */
 export function readFilteredPage(
   context: Context,

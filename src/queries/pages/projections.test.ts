@@ -131,7 +131,7 @@ describe.each(requests)('fields of %s', (_, kind, path, body) => {
   })
 })
 
-/** A read with links lists the keys of `attribute_values` in another order than one without. */
+/** Sorts the keys of `attribute_values`, because their order depends on whether the read includes links. */
 const withSortedValues = (item: Item): Item =>
   item.attribute_values
     ? { ...item, attribute_values: Object.fromEntries(Object.entries(item.attribute_values).toSorted()) }

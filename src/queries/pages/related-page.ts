@@ -41,9 +41,9 @@ export async function readRelatedPage(
 type Order = { order: Fragment; isAfter: (id: Fragment) => Fragment; limit: number }
 type OwnRows = { organization: Parameter; own: Fragment }
 
-// The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and for few. A target may
-// be deleted, so it is looked up before the limit. Otherwise pages could be short. A source exists as long as its links, which are deleted
-// with it.
+// The index holds each attribute's links in order of the other end's id, so a page is equally fast for many links and
+// for few. The target may be deleted, so it is looked up before the limit, and no page is short. The source exists as
+// long as its links, which are deleted with it.
 function linkedIds(
   { id, outgoing, incoming }: RelatedQuery,
   { organization, own }: OwnRows,
@@ -66,7 +66,9 @@ function linkedIds(
     ) x order by x.id ${order} limit ${limit}::integer`
 }
 
-/** The number of related entities. The links by one attribute have a source each, so the index alone counts very many. */
+/**
+ * Counts the related entities. All links of one attribute have different sources, so the index alone counts very many.
+ */
 function countLinks({ id, outgoing, incoming }: RelatedQuery, { organization, own }: OwnRows): Fragment {
   const toEntity = sql`from links l where l.organization_id = ${organization} and l.target_id = ${id}::uuid`
   if (outgoing.length === 0 && incoming.length === 1)

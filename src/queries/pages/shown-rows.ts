@@ -4,18 +4,18 @@ import { arrayOfKeys, rowOfMembers, rowWithin } from '../../entities/read/read-s
 import type { Definitions } from '../../organizations/definitions.ts'
 import { constant, type Fragment, Parameter, type Rendered, render, sql } from '../plan/fragment.ts'
 
-/** How the statements of a page name what they read, and show its rows. */
+/** The names in the statements of a page, and how they show its rows. */
 export type ShownRows = {
   organization: Parameter
-  /** Whether a row e is one of the stack. */
+  /** The condition that a row e belongs to the stack. */
   own: Fragment
   /** The direction of the page, for identifiers. */
   order: Fragment
-  /** Whether an identifier comes after another one in the direction of the page. */
+  /** The condition that an identifier comes after another one in the direction of the page. */
   isAfter: (id: Fragment, start: string) => Fragment
-  /** `row`: the text of an entity e with what the page shows, or null if it is too large. */
+  /** `row`: the text of an entity e with the members of the page, or null if it is too large. */
   row: Fragment
-  /** The text of a row x, or its id if it is too large. */
+  /** The text of a row x, or its id if the text is too large. */
   shown: Fragment
   schemaVersion: Fragment
   /** The rows of the page whose ids are in the table `matching`. */
@@ -24,13 +24,13 @@ export type ShownRows = {
   page: (rows: Fragment, members: Fragment, order: Fragment) => Fragment
   /** Renders a statement that shows rows. */
   render: (statement: Fragment) => Rendered
-  /** Renders a statement that shows none. */
+  /** Renders a statement that shows no rows. */
   renderPlain: (statement: Fragment) => Rendered
 }
 
 const asParameter = (value: unknown) => new Parameter(value)
 
-/** The rows of a page of a stack. The text of the statement names only what its projection shows. */
+/** Returns how to show the rows of a page of a stack. The text of the statement depends only on its projection. */
 export function shownRows(definitions: Definitions, stack_id: number, position: Position): ShownRows {
   const leading = [definitions.organization_id, maxRowBytesOf(position), stack_id].map(asParameter)
   const [organization, maxRowBytes, stack] = leading as [Parameter, Parameter, Parameter]

@@ -4,12 +4,12 @@ import { readMetrics } from '../../../test/support/metrics.ts'
 import { type Organization, type Service, startService, useOwnService } from '../../../test/support/service.ts'
 import { useSharedShop } from '../../../test/support/shop.ts'
 
-/** A filter reads 8 + 64 + 512 links for each person, which takes longer than the time limit of a request. */
+/** A filter reads 8 + 64 + 512 links for each person, which exceeds the time limit of a request. */
 const people = 20_000
 const filterCount = 24
 
 const service = useOwnService({ KITH_LIMIT_REQUEST_MS: '30000' })
-/** A service on the same database whose requests have less time. */
+/** A service on the same database with a shorter time limit for requests. */
 let impatient: Service
 // For an undeclared note, a short search would come before each filter. On a busy machine many of them take so long
 // together that they count as fast pages.
@@ -56,7 +56,10 @@ function sendSlowFilters({ address } = service) {
 
 const patience = { timeout: 20_000 }
 
-/** Counts the connections of services whose statement runs for that long. Without other requests, only slow filters use them. */
+/**
+ * Counts the connections whose statement has run for at least this time. Without other requests, only slow filters use
+ * connections.
+ */
 async function countActiveConnections(minSeconds = 0): Promise<number> {
   const rows = await service.sql(
     `select from pg_stat_activity where datname = current_database() and state = 'active' and pid <> pg_backend_pid()
@@ -75,13 +78,14 @@ const statusesFor = ({ send }: Organization) =>
     send('GET', '/v1/schema'),
   ]).then(replies => replies.map(({ status }) => status))
 
-/** The time that the pages of a service have held connections, in seconds. */
+/** The seconds for which the pages of a service have held connections. */
 const readPageSeconds = async ({ address }: Service) =>
   (await readMetrics(address)).value('kith_db_statement_duration_seconds_sum{statement="filter"}')
 
 /**
- * Reads fast pages until an organization that has read nothing yet from this service has its whole share: they must have held
- * connections for 0.35 s. On a busy machine, most of the time of a page is not the database's.
+ * Reads fast pages until an organization that has read nothing yet from this service has its whole share. For that, the
+ * pages must have held connections for 0.35 s. On a busy machine, a page spends most of its time outside of the
+ * database.
  */
 async function readFastPages(from: Service) {
   const send = from.sender(slow.token)
@@ -98,7 +102,7 @@ describe('slow filters of one organization', () => {
     expect(await statusesFor(other)).toEqual([200, 200, 200, 200, 200])
     expect((await slow.send('POST', '/v1/people', { external_id: 'bo' })).status).toBe(201)
     expect((await slow.send('GET', '/v1/people/bo')).status).toBe(200)
-    // A background task of the service may use a connection for a moment.
+    // A background task of the service may use a connection briefly.
     await expect.poll(() => countActiveConnections(), patience).toBe(4)
     leave()
     await expect.poll(() => countActiveConnections(), patience).toBe(0)
@@ -112,7 +116,7 @@ describe('slow filters of one organization', () => {
     const replies = await Promise.all(responses)
     const [timedOut, shed] = [504, 503].map(status => replies.filter(reply => reply.status === status))
     expect(timedOut!.length + shed!.length).toBe(filterCount)
-    // On a busy machine, one that waits may start at the moment at which another is cancelled.
+    // On a busy machine, a waiting filter may start at the moment when another is cancelled.
     expect(timedOut!.length).toBeGreaterThanOrEqual(4)
     expect(timedOut!.length).toBeLessThan(8)
     for (const { headers } of shed!) expect(headers.get('Retry-After')).toBe(`${requestMs / 2_000}`)
@@ -139,7 +143,8 @@ describe('slow filters of one organization', () => {
 
   it('take one connection of eight if the organization has read no pages before', async () => {
     const fresh = await startService({ KITH_LIMIT_REQUEST_MS: '30000' }, service.databaseUrl)
-    // Each filter would read the definitions first otherwise. On a busy machine, all of these reads together count as fast pages.
+    // Otherwise each filter would read the definitions first. On a busy machine, all these reads together count as fast
+    // pages.
     expect((await fresh.sender(slow.token)('GET', '/v1/schema')).status).toBe(200)
     const { responses, leave } = sendSlowFilters(fresh)
     await expect.poll(() => countActiveConnections(3), patience).toBe(1)
@@ -231,7 +236,7 @@ describe('a filter that reaches the time limit of a request', () => {
     try {
       const { id } = (await own.send('POST', '/v1/schema/attributes', { owner: 'people', key: 'note', type: 'text' }))
         .body.data
-      // Ten statements: on a busy machine one that inserts them all takes longer than a statement may.
+      // Ten statements insert the rows, because on a busy machine a single one exceeds the time limit of a statement.
       for (let part = 0; part < 10; part++)
         await service.sql(
           `insert into entities (organization_id, stack_id, id, active, version, attributes, created_at, updated_at)
@@ -239,7 +244,7 @@ describe('a filter that reaches the time limit of a request', () => {
            from generate_series(1, 3000) i`,
           [own.id],
         )
-      // With statistics, PostgreSQL expects almost no match for many conditions. The page is read in order
+      // With statistics, PostgreSQL expects almost no match for many conditions. The page must be read in order
       // nevertheless.
       await service.sql('analyze entities')
       const conditions = Array.from({ length: 40 }, (_, index) => ({

@@ -19,7 +19,7 @@ async function readPage({ send }: Pick<Organization, 'send'>, path: string, { si
   return reply.body.data as { items: Item[]; has_more: boolean; next_cursor: string | null }
 }
 
-/** Reads all pages. Each but the last is full. */
+/** Reads all pages, and checks that each but the last is full. */
 async function readAll(organization: Pick<Organization, 'send'>, path: string, query: Query): Promise<Item[]> {
   const items: Item[] = []
   for (let cursor: string | undefined; ; ) {
@@ -376,7 +376,7 @@ describe('a sorted filter', () => {
       expect(namesOf(await read(filter, { field }, size))).toEqual(namesOf(byScore))
       expect(namesOf(await read(filter, { field, direction: 'desc' }, size))).toEqual(namesOf(byScore.toReversed()))
     }
-    // The walk and the sort of candidates agree on every other field, too.
+    // The walk and the sort of candidates agree on all other fields, too.
     for (const field of ['first_name', 'updated_at', 'attribute_values.city'])
       for (const direction of ['asc', 'desc'] as const) {
         const all = namesOf(await read({}, { field, direction }, 500))
@@ -419,7 +419,7 @@ describe('pages of many candidates', () => {
     })
     await backfillIndexes(service.db)
     const sort = { field: 'attribute_values.rank', direction: 'desc' as const }
-    // The first request begins the index of the sort.
+    // The first request starts the index of the sort.
     await organization.send('POST', '/v1/people/list', { sort, cursor_configuration: { size: 1 } })
     await backfillIndexes(service.db)
     const of = async (group: string) => {
@@ -481,7 +481,7 @@ describe('the index of a sort', () => {
         organization,
         names.map(name => ({ last_name: name, attribute_values: name === null ? {} : { city: name } })),
       )
-      // Each page waits a moment for the head, which its holder loses after five seconds.
+      // Each page waits briefly for the head, whose lock its holder loses after five seconds.
       const query = (direction: 'asc' | 'desc') => ({ sort: { field, direction }, size: 11 })
       const pages = async () => [
         await readAll(organization, '/v1/people/list', query('asc')),

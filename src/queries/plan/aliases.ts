@@ -4,14 +4,14 @@ import { type Comparable, textColumn } from './comparable.ts'
 import type { Subject } from './condition.ts'
 import { anyOf, type Fragment, never, type Parameter, sql } from './fragment.ts'
 
-// An equality with an alias finds the person that it leads to, as a read does. Searches and ranges compare only the name that a read
-// shows.
+// An equality with an alias finds the person of the alias, as a read does. Searches and ranges compare only the name
+// that a read shows.
 
-/** Whether a filter on the names of a stack's entities has to look at aliases. */
+/** Whether a filter on the names of a stack's entities has to compare aliases. */
 export const mayHaveAliases = ({ definitions }: Pick<Subject, 'definitions'>, stack_id: number): boolean =>
   definitions.has_aliases && stack_id === peopleStackId
 
-/** The external identifier of a person, in which an equality with an alias holds too. */
+/** The external identifier of a person, which also equals the person's aliases. */
 export function nameOrAlias(name: Fragment, id: Fragment, organization: Parameter): Comparable {
   const own = textColumn(name)
   return { ...own, equalsAny: values => anyOf([own.equalsAny(values), hasAlias(id, values, organization)]) }
@@ -27,14 +27,14 @@ function hasAlias(id: Fragment, values: readonly unknown[], organization: Parame
 
 const namesOf = (values: readonly unknown[]) => values.filter(value => typeof value === 'string')
 
-/** Selects the people that the operands of an equality lead to as aliases. */
+/** Selects the people whose aliases are operands of an equality. */
 export function selectByAlias({ operand }: Test, organization: Parameter): Fragment {
   const names = namesOf([operand].flat())
   return sql`select s.person_id from aliases s
     where s.organization_id = ${organization} and s.external_id = any(${names}::text[])`
 }
 
-/** Whether the links that a read shows under a key lead to a person that has one of the values as an alias. */
+/** The condition that a link, which a read shows under a key, leads to a person with one of the values as an alias. */
 export function linksToAlias(
   values: readonly unknown[],
   relationships: readonly Attribute[],

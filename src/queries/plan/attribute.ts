@@ -16,7 +16,7 @@ const keyOf = (key: string, { definitions, stack_id }: Subject): Key => ({
   relationships: definitions.relationships.get(stack_id)?.get(key) ?? [],
 })
 
-/** The value that a read shows under a key, as jsonb. Null if it is absent. */
+/** The value that a read shows under a key, as jsonb, or null if it is absent. */
 export function shownValue(name: string, subject: Subject): Fragment {
   const { key, relationships } = keyOf(name, subject)
   const plain = sql`${subject.row}.attributes->${key}::text`
@@ -25,18 +25,21 @@ export function shownValue(name: string, subject: Subject): Fragment {
     : sql`coalesce((${linkedReferences(relationships, subject)}), ${plain})`
 }
 
-/** The value by which a read refers to a target: its external identifier, else the internal one. */
+/** The value by which a read refers to a target: its external identifier, or else its internal one. */
 const referenceTo = (target: Fragment) => sql`coalesce(to_jsonb(${target}.external_id), case ${target}.stack_id
   when ${peopleStackId}::integer then jsonb_build_object('id', ${target}.id)
   else jsonb_build_object('record_id', left(replace(${target}.id::text, '-', ''), 24)) end)`
 
-/** The only relationship that a key ever had, if it has cardinality one. A read shows its target, which {@link joinTargets} joins. */
+/**
+ * Returns the relationship of a key that only ever had this one, if its cardinality is one. {@link joinTargets} joins
+ * its target.
+ */
 export function joinableRelationship(name: string, subject: Subject): RelationshipAttribute | undefined {
   const [only, ...others] = keyOf(name, subject).relationships
   return only && isRelationship(only) && only.cardinality === 'one' && others.length === 0 ? only : undefined
 }
 
-/** The value that a read shows under the key of a joinable relationship, whose target is joined. */
+/** The value that a read shows under the key of a joinable relationship, after the target was joined. */
 export const joinedValue = (key: string, target: Fragment, { row }: Subject): Fragment =>
   sql`coalesce(
     case when ${target}.id is not null then ${referenceTo(target)} end,
@@ -44,8 +47,8 @@ export const joinedValue = (key: string, target: Fragment, { row }: Subject): Fr
   )`
 
 /**
- * Joins the targets of a relationship to the rows: each existing one, or a row of nulls. PostgreSQL can run it in several processes, but
- * never a subquery for each row. The names are those of two tables.
+ * Joins the targets of a relationship to the rows: each existing target, or a row of nulls. PostgreSQL can run the join
+ * in parallel, but not a subquery for each row. The names are those of two tables.
  */
 export function joinTargets(
   { id, cardinality, target_stack_id }: RelationshipAttribute,
@@ -72,7 +75,9 @@ export function attributeCondition(name: string, tests: readonly Test[], subject
   return compiled(testsOf(value, tests), candidatesOf(key, tests, subject, restOf))
 }
 
-/** A key that was never a relationship has its value on the row. For other keys the links come first, as in a read. */
+/**
+ * A key that was never a relationship has its value on the row. For other keys, links take precedence, as in a read.
+ */
 function comparable({ key, declared, relationships }: Key, subject: Subject): Comparable {
   const plain = sql`${subject.row}.attributes->${key}::text`
   const isMany = declared?.cardinality === 'many'
@@ -125,7 +130,7 @@ function linkedReferences(relationships: readonly Attribute[], { organization, r
     group by l.attribute_id order by l.attribute_id desc limit 1`
 }
 
-/** The candidates of an index that is ready and helps. The links of a relationship come before a value on the row. */
+/** The candidates of a ready index that helps. The links of a relationship come before a value on the row. */
 function candidatesOf(
   key: Key,
   tests: readonly Test[],
@@ -140,13 +145,13 @@ function candidatesOf(
   return { rank: Math.max(terms.rank, candidateRanks.links), selects, rest: restOf([]) }
 }
 
-/** Selects the sources of links whose target's name passes the tests that `selectTerms` uses an index for. */
+/** Selects the sources of the links to targets whose name passes the tests that `selectTerms` has an index for. */
 function selectLinkedSources({ relationships }: Key, tests: readonly Test[], subject: Subject): Fragment[] {
   const { organization } = subject
   const equality = tests.find(isEqualityOfNames)
   const indexable = equality ? [equality] : tests.filter(({ operator }) => isRange(operator))
   const name = textColumn(sql`t.external_id`)
-  // With several names, a different name may pass each test, so only one test can narrow the selection.
+  // With several names, different names may pass different tests, so only one test can narrow the selection.
   const hasMany = relationships.some(({ cardinality }) => cardinality === 'many')
   const usedTests = hasMany ? indexable.slice(0, 1) : indexable
   return relationships.filter(isRelationship).map(({ id, target_stack_id }) => {
@@ -155,20 +160,23 @@ function selectLinkedSources({ relationships }: Key, tests: readonly Test[], sub
     const isByAlias = equality && mayHaveAliases(subject, target_stack_id)
     if (isByAlias)
       return selectSources(id, sql`${targets} union all ${selectByAlias(equality, organization)}`, organization)
-    // The sources of one target are read in their order, so that a page reads the first of many.
+    // The index has the sources of one target in order, so a page reads only the first of many.
     return equality?.operator === '$eq'
       ? sourcesOf(id, sql`= (${targets})`, organization)
       : selectSources(id, targets, organization)
   })
 }
 
-/** Whether a single name can pass the test, and neither an array of names nor a missing value can. */
+/** Whether the test matches single names only: no array of names, and no missing value. */
 function isEqualityOfNames({ operator, operand }: Test): boolean {
   if (operator === '$eq') return typeof operand === 'string'
   return operator === '$in' && operand.every(name => typeof name === 'string')
 }
 
-/** Selects the entities that an attribute links to one of the targets. The array makes PostgreSQL look up the links by index. */
+/**
+ * Selects the entities that an attribute links to one of the targets. The array makes PostgreSQL use the index of the
+ * links.
+ */
 export const selectSources = (attribute_id: number, targets: Fragment, organization: Parameter): Fragment =>
   sourcesOf(attribute_id, sql`= any(array(${targets}))`, organization)
 

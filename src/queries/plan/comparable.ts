@@ -6,11 +6,11 @@ import { allOf, anyOf, type Fragment, negated, never, sql } from './fragment.ts'
 /** Compares a value in SQL with operands that `operand-types.ts` accepts. Every fragment is true or false, never null. */
 export type Comparable = {
   isMissing: Fragment
-  /** Equal to one of the values, none of which is null. */
+  /** Equality with one of the values, none of which is null. */
   equalsAny: (values: readonly unknown[]) => Fragment
   isInRange: (operator: RangeOperator, operand: string | number) => Fragment
   matchesText: (operator: Search, operand: string) => Fragment
-  /** A date on one of the days of the year, `MM-DD`. Only dates have it. */
+  /** The condition that a date is on one of the days of the year, `MM-DD`. Only dates have it. */
   isOnDay?: (days: readonly string[]) => Fragment
 }
 
@@ -40,23 +40,25 @@ export function testOf(value: Comparable, test: Test): Fragment {
   }
 }
 
-/** Compiles tests of a value that all have to pass. */
+/** Compiles tests of a value. All of them have to pass. */
 export const testsOf = (value: Comparable, tests: readonly Test[]): Fragment =>
   allOf(tests.map(test => testOf(value, test)))
 
 /** The SQL operator of each range operator. */
 export const rangeSigns: Record<RangeOperator, Fragment> = { $lt: sql`<`, $lte: sql`<=`, $gt: sql`>`, $gte: sql`>=` }
 
-// The ICU collation lowercases the letters of every language. The database's own locale may not: embedded it is C.
+// The ICU collation lowercases the letters of every language. The database's locale may not: that of the embedded
+// PostgreSQL is C.
 const lower = (text: Fragment) => sql`lower(${text} collate "und-x-icu") collate "C"`
 
-// ICU lowercases Σ to ς at the end of a word, and to σ elsewhere. The end of an operand may be inside of a word of the text.
+// ICU lowercases Σ to ς at the end of a word, and to σ elsewhere. The end of an operand may be in the middle of a word.
 const lowerSigma = (text: Fragment) => sql`translate(${lower(text)}, chr(962), chr(963))`
 const sigma = /[Σσς]/
 
-/** Whether a text that is not null contains, starts with or ends with another, ignoring case. */
+/** The condition that a text, which is not null, contains, starts with or ends with another, ignoring case. */
 export function searchText(text: Fragment, operator: Search, operand: string): Fragment {
-  // Only an operand with a sigma changes the statement. Otherwise every segment with a text operator would be computed anew.
+  // Only an operand with a sigma changes the statement. Otherwise the hash of every segment with a text operator would
+  // change.
   const fold = sigma.test(operand) ? lowerSigma : lower
   const [value, needle] = [fold(text), fold(sql`${operand}::text`)]
   if (operator === '$contains') return sql`strpos(${value}, ${needle}) > 0`
@@ -64,13 +66,16 @@ export function searchText(text: Fragment, operator: Search, operand: string): F
   return sql`right(${value}, length(${needle})) = ${needle}`
 }
 
-/** Equal to one of the values. A single value is compared with `=`, which keeps the order of an index. */
+/** Equality with one of the values. A single value is compared with `=`, which keeps the order of an index. */
 function equals(column: Fragment, values: readonly string[]): Fragment {
   if (values.length === 0) return never
   return values.length === 1 ? sql`${column} = ${values[0]}::text` : sql`${column} = any(${values}::text[])`
 }
 
-/** A text column that may be null, in the order of code points. Each comparison checks for null itself, or it could be null. */
+/**
+ * A text column that may be null, in the order of code points. Each comparison tests for null, so that none returns
+ * null.
+ */
 export function textColumn(column: Fragment): Comparable {
   const whenPresent = (test: Fragment) => allOf([sql`${column} is not null`, test])
   const ordered = sql`${column} collate "C"`
@@ -83,7 +88,7 @@ export function textColumn(column: Fragment): Comparable {
   }
 }
 
-/** Whether a text, which has the form of a date, is on one of the days of the year. */
+/** The condition that a text in the form of a date is on one of the days of the year. */
 export const dayIsIn = (text: Fragment, days: readonly string[]): Fragment =>
   sql`substr(${text}, 6) = any(${days}::text[])`
 
@@ -115,7 +120,7 @@ export function timeColumn(column: Fragment): Comparable {
   }
 }
 
-/** Compares a numeric value that may be null with operands that `toNumeric` makes numbers of. */
+/** Compares a numeric value, which may be null, with operands that `toNumeric` converts to numbers. */
 const numeric =
   (toNumeric: (operand: string) => string) =>
   (value: Fragment): Comparable => ({
@@ -133,7 +138,7 @@ export const numericColumn = numeric(text => text)
 /** Seconds since 1970 that may be null, compared with RFC 3339 times. */
 export const instantColumn = numeric(numericInstant)
 
-/** An internal identifier as a read shows it. Upper and lower case are equal, as in paths. */
+/** An internal identifier as reads show it. The comparison ignores case, as paths do. */
 export function identifierColumn(id: Fragment, kind: 'id' | 'record_id'): Comparable {
   const toUuid = kind === 'id' ? (text: string) => text : uuidOfRecord
   const shown = kind === 'id' ? sql`${id}::text` : sql`left(replace(${id}::text, '-', ''), 24)`

@@ -33,7 +33,10 @@ export function compileCondition(
   return compile(condition, { definitions, organization, stack_id, row: rows[0], relationDepth: 0, isWholeStack })
 }
 
-/** Whether a condition on linked entities has to hold of every match, so that a check of a whole stack joins the links once. */
+/**
+ * Whether every match has to satisfy a condition on linked entities. A check of a whole stack then joins the links
+ * once.
+ */
 export function needsLinked(condition: Condition): boolean {
   if (condition.kind === 'all') return condition.conditions.some(needsLinked)
   return isLinked(condition.kind === 'not' ? condition.condition : condition)
@@ -41,7 +44,7 @@ export function needsLinked(condition: Condition): boolean {
 
 const isLinked = ({ kind }: Condition) => kind === 'related' || kind === 'measured'
 
-/** The measures of the entities that link to the row `e`, and to any row. */
+/** Compiles the measure of the entities that link to the row `e`, and of those that link to any row. */
 export function compileMeasure(
   linked: LinkMeasured,
   definitions: Definitions,
@@ -77,7 +80,10 @@ function compile(condition: Condition, subject: Subject): CompiledCondition {
   }
 }
 
-/** PostgreSQL joins only what has to hold of every match. Elsewhere it would run a statement on all links for each row. */
+/**
+ * PostgreSQL joins only a condition that every match has to satisfy. For any other, it would run a statement on all
+ * links for each row.
+ */
 const rowByRow = (subject: Subject): Subject => ({ ...subject, isWholeStack: false })
 
 function compileField(field: Field, tests: readonly Test[], subject: Subject): CompiledCondition {
@@ -102,7 +108,7 @@ const columnsOf = columnFragments(['external_id', ...profileTexts, ...profileFla
 
 type TextField = Extract<SortField, { kind: 'text' }>
 
-/** An external identifier has an index of its own, and an email is found by its key. The other text columns have no index. */
+/** An index has the external identifier, and another the keys of emails. The other text columns have no index. */
 function compileTextColumn({ column }: TextField, tests: readonly Test[], subject: Subject): CompiledCondition {
   const { row, organization, stack_id } = subject
   const hasAliases = column === 'external_id' && mayHaveAliases(subject, stack_id)
@@ -130,7 +136,7 @@ function compileTextColumn({ column }: TextField, tests: readonly Test[], subjec
   return compiled(check, { rank, selects: [select(checked)], rest: always, isDistinct: true, isOrdered })
 }
 
-/** Looks up the key of one email, whose ids are in order, or of each of several. */
+/** Looks up the key of one email, whose ids are ordered, or the keys of several. */
 function byEmail(
   { operator, operand }: Test,
   ofKey: (key: Fragment) => Fragment,
@@ -141,7 +147,7 @@ function byEmail(
   return { selects: [each] }
 }
 
-/** Whether an equality with this operand finds only rows that have a value. */
+/** Whether an equality with this operand finds only rows with a value. */
 const equalities: Partial<Record<Test['operator'], (operand: unknown) => boolean>> = {
   $eq: operand => operand !== null,
   $in: operand => Array.isArray(operand) && !operand.includes(null),

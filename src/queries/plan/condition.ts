@@ -8,26 +8,29 @@ export type Subject = {
   stack_id: number
   /** The alias of the row in `entities`. */
   row: Fragment
-  /** How many relationships lead from the filtered entity to this row: 0 for the entity itself. */
+  /** The number of relationships between the filtered entity and this row: 0 for the entity itself. */
   relationDepth: number
   /**
-   * Whether the condition is checked for a whole stack. Conditions on linked entities then read the links once for all rows, and PostgreSQL
-   * joins them by hashes. Otherwise they look up the links of each row.
+   * Whether the condition is checked for a whole stack. A condition on linked entities then reads the links once, and
+   * PostgreSQL joins them by hashes. Otherwise it looks up the links of each row.
    */
   isWholeStack?: boolean
 }
 
-/** Ranks of the ways in which an index finds entities. A higher rank usually finds more of them. */
+/** Ranks of the ways in which an index finds entities. A higher rank usually means more candidates. */
 export const candidateRanks = { identifier: 0, email: 1, term: 2, range: 3, links: 4 } as const
 
-/** Ids that an index gives. Every match is among them. */
+/** The ids that an index gives. They include every match. */
 export type Candidates = {
   rank: number
-  /** Together, these select the ids, as their first column. */
+  /** The selects that have the ids as their first column. Their union is the set of candidates. */
   selects: readonly Fragment[]
-  /** The check that the row of a candidate still has to pass: {@link always} if each candidate is a match. */
+  /** The check that a candidate's row still has to pass, or {@link always} if each candidate is a match. */
   rest: Fragment
-  /** Whether each select has its ids in the order of an index, each once, so that the first ones are read without the others. */
+  /**
+   * Whether each select has distinct ids in the order of an index, so that the first ones can be read without the
+   * others.
+   */
   isOrdered?: boolean
   /** Whether no id occurs twice. */
   isDistinct?: boolean
@@ -36,19 +39,19 @@ export type Candidates = {
 /** A condition in SQL. `check` is true or false for a row, never null. */
 export type CompiledCondition = {
   check: Fragment
-  /** The candidates of each index that helps, those first that are usually the fewest. Any of them can be used. */
+  /** The candidates of each index that helps, with the usually fewest first. Any of them can be used. */
   candidates: readonly Candidates[]
-  /** Candidates that are the matches of a part of the condition each. Those that all have in common are the matches. */
+  /** The matches of each part of the condition. The ids that all have in common are the matches of the whole. */
   exact?: readonly Candidates[] | undefined
 }
 
-/** A condition that an index gives candidates for, or that none helps with. */
+/** Makes a condition, with the candidates of an index if one helps. */
 export function compiled(check: Fragment, candidates?: Candidates): CompiledCondition {
   if (!candidates) return { check, candidates: [] }
   return { check, candidates: [candidates], exact: candidates.rest === always ? [candidates] : undefined }
 }
 
-/** Selects all candidates. An id may be several times among them. */
+/** Selects all candidates. An id may occur several times. */
 export const allCandidates = ({ selects }: Candidates): Fragment => unionAll(selects)
 
 /** Selects the id of each candidate once, as `id`. */
@@ -57,7 +60,10 @@ export const distinctCandidates = (candidates: Candidates): Fragment =>
     ? sql`select i.id from (${allCandidates(candidates)}) i(id)`
     : sql`select distinct i.id from (${allCandidates(candidates)}) i(id)`
 
-/** All conditions hold. The candidates of any one condition include every match; the checks of the others remain. */
+/**
+ * All conditions hold. The candidates of each condition include every match, so one is enough. The checks of the others
+ * remain.
+ */
 export function and(conditions: readonly CompiledCondition[]): CompiledCondition {
   const candidates = conditions.flatMap((condition, index) => {
     const others = conditions.filter((_, other) => other !== index).map(({ check }) => check)
@@ -85,6 +91,6 @@ export function or(conditions: readonly CompiledCondition[]): CompiledCondition 
   })
 }
 
-/** Counts candidates up to one more than `max`, so that many of them cost no more. */
+/** Counts candidates up to one more than `max`, so that a large number costs no more. */
 export const countUpTo = (candidates: Candidates, max: number): Fragment =>
   sql`select count(*)::integer as count from (select from (${allCandidates(candidates)}) i limit ${max + 1}::integer) c`

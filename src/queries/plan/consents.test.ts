@@ -29,7 +29,7 @@ const definitions = fc.record({
   patches: fc.array(patch, { maxLength: maxTypes }),
 })
 
-/** Every condition on a consent: an absent type, channel or state matches any. */
+/** All conditions on a consent. An absent type, channel or state matches any. */
 const conditions = [undefined, 1, 2, 3, 4].flatMap(consent_type_id =>
   [undefined, 'email', 'sms'].flatMap(channel =>
     [undefined, true, false].map(state => ({
@@ -45,7 +45,7 @@ it('a filter finds exactly the people whose reads show such a consent, and is re
     const { send } = await service.organization()
     const path = '/v1/schema/consent-types'
     for (const [index, type] of types.entries()) await send('POST', path, { ...type, key: `type${index}` })
-    // One person without answers, and one with each answer that the definitions allow.
+    // Creates a person without answers, and one for each answer that the definitions allow.
     await send('POST', '/v1/people', {})
     for (const given of answers) await send('POST', '/v1/people', { consents: [given] })
     for (const [index, changes] of patches.entries()) await send('PATCH', `${path}/${index + 1}`, changes)

@@ -7,7 +7,9 @@ import { allOf, always, anyOf, columnFragments, type Fragment, negated, never, s
 
 type ConsentCondition = Extract<Condition, { kind: 'consents' }>
 
-/** Whether an effective consent, as a read shows it, matches: an absent type, channel, state or `pending` matches any. */
+/**
+ * The condition on an effective consent, as a read shows it. An absent type, channel, state or `pending` matches any.
+ */
 export function consentCondition(
   { consent_type_id, channel, state, pending, tests }: ConsentCondition,
   { definitions, row }: Subject,
@@ -34,7 +36,9 @@ function hasState(answer: Fragment | null, defaultState: boolean, state: boolean
   return sql`coalesce((${answer}->>'state')::boolean, ${defaultState}::boolean) = ${state}::boolean`
 }
 
-/** Whether an answer is a grant that waits for its confirmation. A consent without an answer is none. */
+/**
+ * The condition that an answer is a grant that waits for its confirmation. A consent without an answer is not pending.
+ */
 function isPending(answer: Fragment | null, pending: boolean): Fragment {
   if (answer === null) return pending ? never : always
   return sql`coalesce((${answer}->>'pending')::boolean, false) = ${pending}::boolean`
@@ -43,8 +47,8 @@ function isPending(answer: Fragment | null, pending: boolean): Fragment {
 const addressOn = columnFragments(channels.map(channel => channelTable[channel].key))
 
 /**
- * Whether a person may be written to, by the rules of `decideContact`. An archived consent type allows nothing. A grant
- * that waits for its confirmation is stored as false.
+ * The condition that a person may be written to, by the rules of `decideContact`. An archived consent type allows
+ * nothing. A grant that waits for its confirmation is stored as false.
  */
 export function contactableCondition(
   { consent_type_id, channel, at }: Question & { at: string },
@@ -61,20 +65,24 @@ export function contactableCondition(
     negated(isSuppressed(channel, at, subject)),
   ])
   if (mandatory) return reached
-  // As a value, which PostgreSQL looks up for each row that is left. It joins a condition with all refusals of the organization.
+  // PostgreSQL looks up a scalar subquery for each remaining row. It would join a condition with all refusals of the
+  // organization.
   const addressAnswer = sql`select w.state from address_answers w
     where w.organization_id = ${organization} and w.channel = ${channel} and w.address = ${address}
       and w.consent_type_id = ${consent_type_id}::integer`
   return allOf([reached, sql`coalesce((${addressAnswer}), true)`])
 }
 
-/** Whether the address of a person on a channel is suppressed at a time. */
+/** The condition that a person's address on a channel is suppressed at a time. */
 function isSuppressed(channel: Channel, at: string, { row, organization }: Subject): Fragment {
   return sql`exists (select from deliverability s where s.organization_id = ${organization} and s.channel = ${channel}::text
     and s.address = ${addressOn[channelTable[channel].key](row)} and s.suppressed_until > ${at}::timestamptz)`
 }
 
-/** Whether the person has an address in a state, on a channel or on any. An index leads from the suppressed addresses to their people. */
+/**
+ * The condition that the person has an address in a state, on one channel or on any. An index finds the people of the
+ * suppressed addresses.
+ */
 export function deliverabilityCondition(
   { channel: asked, state, at }: Extract<Condition, { kind: 'deliverability' }>,
   subject: Subject,
@@ -103,7 +111,7 @@ export function deliverabilityCondition(
   )
 }
 
-/** A field of a consent that no answer decides. */
+/** A field of a consent without an answer. */
 const missing: Comparable = {
   isMissing: always,
   equalsAny: () => never,
@@ -111,7 +119,7 @@ const missing: Comparable = {
   matchesText: () => never,
 }
 
-/** The fields of an answer. They are null if there is no answer. */
+/** The fields of an answer, or null without one. */
 const fieldsOfAnswer: Record<ConsentField, (answer: Fragment) => Comparable> = {
   method: answer => textColumn(sql`(${answer}->>'method')`),
   text_version: answer => numericColumn(sql`(${answer}->>'text_version')::numeric`),

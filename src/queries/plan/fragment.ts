@@ -1,4 +1,4 @@
-/** A value of a statement, sent separately from the text. It has one `$n`, however often it is used. */
+/** A value of a statement, sent apart from the text. It has one `$n` for all its uses. */
 export class Parameter {
   readonly value: unknown
   constructor(value: unknown) {
@@ -31,7 +31,7 @@ export function sql(texts: TemplateStringsArray, ...holes: unknown[]): Fragment 
 /** Makes a fragment from a constant text of a `sql.ts`. In it, `$1` is the organization. */
 export const constant = (text: string): Fragment => new Fragment([text], [])
 
-/** Returns, for each column, a function that makes the column of a row. The names are constants of the source code. */
+/** Returns a function for each column, which makes the column of a row. The names are constants of the source code. */
 export function columnFragments<Name extends string>(
   names: readonly Name[],
 ): Readonly<Record<Name, (row: Fragment) => Fragment>> {
@@ -84,7 +84,10 @@ function join(fragments: readonly Fragment[], separator: Fragment, none: Fragmen
 /** A statement for the driver. */
 export type Rendered = { text: string; values: unknown[] }
 
-/** Returns text and values for the driver. The parameters in `leading` are `$1`, `$2` and so on, whether they are used or not. */
+/**
+ * Returns text and values for the driver. The parameters in `leading` are `$1`, `$2` and so on, even if they are
+ * unused.
+ */
 export function render(fragment: Fragment, leading: readonly Parameter[] = []): Rendered {
   const numbers = new Map(leading.map((parameter, index) => [parameter, index + 1]))
   let text = ''

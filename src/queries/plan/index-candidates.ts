@@ -7,7 +7,7 @@ import { allOf, type Fragment, type Parameter, sql } from './fragment.ts'
 
 type RangeTest = Extract<Test, { operator: RangeOperator }>
 
-/** The ids that an attribute's index selects, and the tests that each of them passes. */
+/** The ids that an attribute's index selects, and the tests that all of them pass. */
 type SelectedTerms = {
   rank: number
   select: Fragment
@@ -45,14 +45,14 @@ function equality({ type, cardinality }: Attribute, tests: readonly Test[]): Fou
   return {
     rank: candidateRanks.term,
     condition: isOne ? sql`x.value = ${terms[0]}::text` : sql`x.value = any(${terms}::text[])`,
-    // An equality of times compares how they were written.
+    // An equality of times compares their texts.
     covered: terms.every(isOneValue) ? [test] : [],
     isOrdered: isOne,
     isDistinct: isOne || cardinality === 'one',
   }
 }
 
-/** With several values, a different value may pass each test, so only one test is used. */
+/** With several values, different values may pass different tests, so only one test is used. */
 function range(attribute: Attribute, tests: readonly Test[]): Found | undefined {
   const isMany = attribute.cardinality === 'many'
   const ranges = tests.filter((test): test is RangeTest => isRange(test.operator))
@@ -67,7 +67,7 @@ function range(attribute: Attribute, tests: readonly Test[]): Found | undefined 
   }
 }
 
-/** The terms of a range. That of an operand longer than a term includes all texts that begin as it does. */
+/** The bounds of the terms of a range. An operand longer than a term includes all texts with the same beginning. */
 function bounds({ type }: Attribute, { operator, operand }: RangeTest): Fragment {
   const isAbove = operator === '$gt' || operator === '$gte'
   const [first, end] = kindBounds(termOf(type, operand)!)

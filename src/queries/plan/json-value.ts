@@ -6,7 +6,7 @@ import type { RangeOperator } from '../grammar/grammar.ts'
 import { type Comparable, dayIsIn, rangeSigns, searchText } from './comparable.ts'
 import { always, type Fragment, never, Parameter, sql } from './fragment.ts'
 
-// A value stored before its key was declared may be anything, so it must be checked before it is cast.
+// A value that is older than the declaration of its key may have any type, so it is checked before the cast.
 const matchesDate = sql`~ ${datePattern}::text`
 const matchesTime = sql`~ ${timePattern}::text`
 
@@ -28,14 +28,14 @@ const textIn = (value: Fragment) => sql`(${value} #>> '{}')`
 const whenText = (value: Fragment, test: Fragment) =>
   sql`(case when jsonb_typeof(${value}) = 'string' then ${test} else false end)`
 
-// PostgreSQL matches the patterns in 8 µs. Most dates and times have one of the forms below, which take 2 µs: it looks a part of a
-// text up in a list in 0.25 µs.
+// PostgreSQL matches the patterns in 8 µs. Most dates and times have one of the forms below, which take 2 µs, because
+// PostgreSQL looks up a part of a text in a list in 0.25 µs.
 const twoDigits = (from: number, until: number) =>
   Array.from({ length: until - from + 1 }, (_, index) => String(from + index).padStart(2, '0'))
 const [months, days, hours, sixty] = [twoDigits(1, 12), twoDigits(1, 31), twoDigits(0, 23), twoDigits(0, 59)] as const
 const usual = {
   years: new Parameter(['19', '20'].flatMap(century => twoDigits(0, 99).map(year => century + year))),
-  // Only a pattern knows the leap years.
+  // Only the pattern handles leap years.
   days: new Parameter(months.flatMap(month => days.map(day => `${month}-${day}`).filter(day => isDate(`2001-${day}`)))),
   minutes: new Parameter(hours.flatMap(hour => sixty.map(minute => `${hour}:${minute}`))),
   seconds: new Parameter(sixty),
@@ -51,16 +51,16 @@ const isUsualTime = (text: Fragment) => sql`(
   and ${isIn(sql`substr(${text}, 18, 2)`, usual.seconds)})`
 const isAnyTime = (text: Fragment) => sql`(left(${text}, 10) ${matchesDate} and substr(${text}, 11) ${matchesTime})`
 
-/** A text, compared by code point, as a date. Null if it is none. */
+/** A text, compared by code point, as a date, or null if it is not a date. */
 export const dateOf = (text: Fragment) =>
   sql`(case when ${text} like '____-__-__' and ${isUsualDay(text)} or ${text} ${matchesDate} then ${text}::date end)`
 
-/** A text, compared by code point, as a time with whole seconds, without its fraction. Null if it is no date and time. */
+/** A text, compared by code point, as a time in whole seconds, or null if it is not a date and time. */
 export const timeOf = (text: Fragment) => sql`(case
   when ${isUsualTime(text)} then left(${text}, 19)::timestamp at time zone 'UTC'
   when ${isAnyTime(text)} then to_timestamp(floor(${seconds(text)})::float8) end)`
 
-/** A text, compared by code point, as seconds since 1970. Null if it is no date and time. */
+/** A text, compared by code point, as seconds since 1970, or null if it is not a date and time. */
 export const secondsOf = (text: Fragment) => sql`(case
   when ${isUsualTime(text)} then extract(epoch from left(${text}, 19)::timestamp) + ('0' || rtrim(substr(${text}, 20), 'Z'))::numeric
   when ${isAnyTime(text)} then ${seconds(text)} end)`
@@ -110,13 +110,13 @@ function compareRange(
 const dayMs = 86_400_000
 
 /**
- * Whether the day of a time, in the time's own offset, allows that it passes a comparison. PostgreSQL matches the patterns of a time in 8 µs,
- * and compares a day in 0.3 µs, which most times do not pass.
+ * A cheap test before a comparison: the day of a time, in its own offset, is near the operand. PostgreSQL matches the
+ * patterns of a time in 8 µs, and compares a day in 0.3 µs, which most times do not pass.
  */
 function isNear(text: Fragment, operator: RangeOperator, operand: string): Fragment {
   const isLower = operator === '$gt' || operator === '$gte'
   const instant = Date.parse(`${operand.slice(0, 10)}T00:00:00Z`) + (isLower ? -2 : 3) * dayMs
   const day = new Date(instant).toISOString().slice(0, 10)
-  // Only years of four digits have the order of texts.
+  // Only years of four digits sort as texts.
   return /^\d{4}-/.test(day) ? sql`${text} collate "C" ${isLower ? sql`>=` : sql`<`} ${day}::text` : always
 }

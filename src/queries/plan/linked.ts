@@ -15,19 +15,19 @@ import {
 import { always, columnFragments, type Fragment, negated, sql } from './fragment.ts'
 import { dateOf, secondsOf } from './json-value.ts'
 
-/** The aliases of the rows in `entities` and in `links`, by how many relationships lead to them. */
+/** The aliases of the rows in `entities` and in `links`, by the number of relationships that lead to them. */
 export const rows = [sql`e`, sql`e1`, sql`e2`, sql`e3`] as const
 const links = [sql`l`, sql`l1`, sql`l2`, sql`l3`] as const
 
-/** The alias of the links that lead to a row. */
+/** The alias of the link that leads to a row. */
 const linkTo = ({ relationDepth }: Subject) => links[relationDepth]!
 
-/** The rows at the other end, the condition on them, and a value of each. */
+/** The rows at the other end, the condition on them, and a value of each row. */
 type LinkedRows = { other: Subject; inner: CompiledCondition; value: Fragment }
 
 type Compile = (condition: Condition, subject: Subject) => CompiledCondition
 
-/** Some, none or every entity at the other end of the links satisfies a condition. */
+/** Some, none or all entities at the other end of the links satisfy a condition. */
 export function relatedCondition(
   condition: Extract<Condition, { kind: 'related' }>,
   subject: Subject,
@@ -46,13 +46,13 @@ export function relatedCondition(
   return compiled(exists, candidatesOf(condition, inner, subject, exists))
 }
 
-/** A number or a measure of the entities at the other end that satisfy a condition passes tests. */
+/** A count or a measure of the entities at the other end that satisfy a condition passes tests. */
 export function measuredCondition(condition: LinkMeasured, subject: Subject, compile: Compile): CompiledCondition {
   const end = measuredEnd(condition, subject, compile)
   const passes = testsOf(end.comparable(sql`m.v`), condition.tests)
   const isForNothing = condition.tests.every(test => holdsForNothing(condition.measured, test))
   if (subject.isWholeStack) {
-    // Entities without links have no row among the measures of all.
+    // The measures of all entities have no row for an entity without links.
     const exists = (test: Fragment) =>
       sql`exists (select from (${measureOfAll(condition, subject, compile)}) m where m.id = ${subject.row}.id and ${test})`
     return compiled(isForNothing ? negated(exists(negated(passes))) : exists(passes))
@@ -65,15 +65,15 @@ export function measuredCondition(condition: LinkMeasured, subject: Subject, com
 /** A measure of linked entities. */
 export type LinkMeasured = Extract<Condition, { kind: 'measured' }>
 
-/** The measure of the entities that link to the row. */
+/** The measure of the entities that link to one row. */
 export function measureOfOne(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
   const end = measuredEnd(linked, subject, compile)
   return sql`(select ${end.measure} ${linkedRows(linked, subject, end)})`
 }
 
 /**
- * The measure of all entities that any link to, as rows of `id` and `v`. PostgreSQL reads both tables once for them. Entities that
- * nothing links to have no row.
+ * The measure of all linked entities, as rows of `id` and `v`. PostgreSQL reads both tables once for it. An entity
+ * without links has no row.
  */
 export function measureOfAll(linked: LinkMeasured, subject: Subject, compile: Compile): Fragment {
   const end = measuredEnd(linked, subject, compile)
@@ -81,7 +81,7 @@ export function measureOfAll(linked: LinkMeasured, subject: Subject, compile: Co
   return sql`select ${here} as id, ${end.measure} as v ${allLinkedRows(linked, subject, end)} group by 1`
 }
 
-/** The rows at the other end, and how a measure of them is computed. */
+/** The rows at the other end, and how to compute a measure of them. */
 function measuredEnd(linked: LinkMeasured, subject: Subject, compile: Compile): LinkedRows & Computed {
   const end = otherEnd(linked, subject, compile)
   return { ...end, ...measureOf(linked.measured, end.other) }
@@ -101,8 +101,9 @@ function otherEnd({ condition, ...linked }: Linked, subject: Subject, compile: C
 }
 
 /**
- * The linked rows that pass a check, with a value of each. The statement checks link by link and is fenced (`offset 0`), so a row costs
- * as much as it has links, whatever PostgreSQL's planner estimates. As joins, three hops among fifty entities without statistics took a minute.
+ * The linked rows that pass a check, with a value of each. The statement checks link by link and is fenced
+ * (`offset 0`), so the cost of a row depends on its links and not on the estimates of PostgreSQL's planner. As joins,
+ * three hops among fifty entities without statistics took a minute.
  */
 function linkedRows(linked: Linked, { organization, row }: Subject, wanted: LinkedRows): Fragment {
   const { other, inner, value } = wanted
@@ -117,11 +118,17 @@ function linkedRows(linked: Linked, { organization, row }: Subject, wanted: Link
     where ${own} offset 0`
 }
 
-/** Whether every link leads to a row that counts: nothing is asked of a source but that it exists, and it does as long as its links do. */
+/**
+ * Whether the links alone give the linked rows. That holds for sources without a condition, because a source exists as
+ * long as its links.
+ */
 const areLinksAlone = ({ isIncoming }: Linked, { inner, value }: LinkedRows) =>
   isIncoming && inner.check === always && value === noValue
 
-/** As {@link linkedRows}, of all links, and without a fence. If an index gives candidates, their links alone are looked up. */
+/**
+ * Like {@link linkedRows}, but for all links and without a fence. If an index gives candidates, the statement looks up
+ * only their links.
+ */
 function allLinkedRows(linked: Linked, { organization }: Subject, wanted: LinkedRows): Fragment {
   const { other, inner, value } = wanted
   const [target, link] = [other.row, linkTo(other)]
@@ -134,7 +141,7 @@ function allLinkedRows(linked: Linked, { organization }: Subject, wanted: Linked
         select ${value} from entities ${target} where ${target}.organization_id = ${organization}
           and ${target}.stack_id = ${other.stack_id}::integer and ${target}.id = c.id and ${inner.check} offset 0
       ) ${target}`
-    // 82,000 orders of a month take a second to read, and 0.1 s to find.
+    // Reading the 82,000 orders of a month takes a second, and finding them 0.1 s.
     const needed = candidates.rest === always && value === noValue ? noValue : checked
     return sql`from (${distinctCandidates(candidates)} offset 0) c ${needed} cross join lateral (
         select ${link}.source_id, ${link}.target_id from links ${link} where ${own} and ${there} = c.id offset 0
@@ -147,13 +154,13 @@ function allLinkedRows(linked: Linked, { organization }: Subject, wanted: Linked
     where ${own}`
 }
 
-/** The columns of a link with the entity on this side, and with the one at the other end. */
+/** The columns of a link for the entity on this side and for the one at the other end. */
 function endsOf({ isIncoming }: Pick<Linked, 'isIncoming'>, link: Fragment) {
   const [source, target] = [sql`${link}.source_id`, sql`${link}.target_id`]
   return isIncoming ? { here: target, there: source } : { here: source, there: target }
 }
 
-/** The entities that the links of candidates at the other end lead to. */
+/** The entities that are linked with the candidates at the other end. */
 function candidatesOf(
   { attribute, isIncoming }: Linked,
   { candidates: [best] }: CompiledCondition,
@@ -171,7 +178,9 @@ function candidatesOf(
 
 const noValue = sql``
 
-/** How a measure is computed: the value of each row, what is made of the values `v`, and how that is compared. */
+/**
+ * How to compute a measure: the value of each row, the aggregate of the values `v`, and the comparison of the result.
+ */
 type Computed = { value: Fragment; measure: Fragment; comparable: (result: Fragment) => Comparable }
 
 function measureOf(measured: Measured, other: Subject): Computed {
@@ -191,7 +200,10 @@ const measures: Record<Exclude<Measured['op'], '$count'>, (value: Fragment) => F
 
 const columnsOf = columnFragments(['external_id', ...profileTexts, ...timeColumns])
 
-/** The value of a field as its type: a number, a text or date in the order of code points, or seconds since 1970. Otherwise null. */
+/**
+ * The value of a field as its type: a number, a text or date in the order of code points, or seconds since 1970. Null
+ * for another type.
+ */
 function typedValue(field: Extract<Measured, { field: unknown }>['field'], type: string, other: Subject): Fragment {
   if (field.kind === 'time') return sql`extract(epoch from ${columnsOf[field.column](other.row)})`
   if (field.kind === 'text') return sql`${columnsOf[field.column](other.row)} collate "C"`
@@ -204,7 +216,7 @@ function typedValue(field: Extract<Measured, { field: unknown }>['field'], type:
     : sql`case when jsonb_typeof(${shown}) = 'string' then ${text} end`
 }
 
-/** Whether a test holds of an entity without links. Their number is 0, and every other measure of nothing is missing. */
+/** Whether a test holds for an entity without links. Its count is 0, and every other measure is missing. */
 function holdsForNothing({ op }: Measured, { operator, operand }: Test): boolean {
   const nothing = op === '$count' ? 0 : null
   switch (operator) {

@@ -6,13 +6,13 @@ import { compileCondition } from './compile.ts'
 import { type Fragment, Parameter, render, sql } from './fragment.ts'
 import { planWithValuesSql } from './reading.ts'
 
-/** One statement tests at most this many conditions, so that its text stays small. */
+/** The maximum number of conditions that a statement tests, so that its text stays small. */
 const conditionsPerStatement = 20
 
 /** An entity, and whether it satisfies each of the conditions. */
 export type Matches = { id: string; matches: boolean[] }
 
-/** Tests the people, or the records of a stack, with these ids. Those that do not exist are left out. */
+/** Tests the people, or the records of a stack, with these ids. Ids without an entity are left out. */
 export function readMatchesOf(
   tx: Transaction,
   definitions: Definitions,
@@ -54,7 +54,10 @@ async function readMatches(
   return [...found].map(([id, matches]) => ({ id, matches }))
 }
 
-/** The statement that returns the selected entities with a digit for each condition: 1 if the entity satisfies it, 0 if not. */
+/**
+ * The statement that returns the selected entities with a digit for each condition: 1 if the entity satisfies it, else
+ * 0.
+ */
 function matchStatement(
   conditions: readonly Condition[],
   definitions: Definitions,
@@ -74,8 +77,9 @@ function matchStatement(
 }
 
 /**
- * A hash of what a condition tests under the definitions. While it is the same, the same people satisfy the condition but for changes
- * that the log has. An alias comes and goes with a change of its person, so the hash is that of the statement without aliases.
+ * A hash of the tests of a condition under the definitions. While it stays the same, the set of matching people changes
+ * only by logged changes. An alias comes and goes with a change of its person, so the hash covers the statement without
+ * aliases.
  */
 export function hashOfCondition(condition: Condition, definitions: Definitions): string {
   const withoutAliases = { ...definitions, has_aliases: false }
@@ -85,12 +89,15 @@ export function hashOfCondition(condition: Condition, definitions: Definitions):
     .digest('base64url')
 }
 
-/** The relationships that lead from entities to others that a condition depends on: their own, and those of others that lead to them. */
+/**
+ * The relationships between some entities and others that a condition depends on: their own, and those that lead to
+ * them.
+ */
 export type RelationshipLevel = { outgoing: Set<number>; incoming: Set<number> }
 
 /**
- * The relationship attributes by which a condition on people depends on other entities: those between people and these entities, those
- * between these and the next ones, and so on.
+ * The relationship attributes by which a condition on people depends on other entities, by level: those between people
+ * and these entities, those between these entities and the next ones, and so on.
  */
 export function relationshipLevels(conditions: readonly Condition[], definitions: Definitions): RelationshipLevel[] {
   const levels: RelationshipLevel[] = []
@@ -101,7 +108,7 @@ export function relationshipLevels(conditions: readonly Condition[], definitions
     }
     if (condition.kind === 'related' || condition.kind === 'measured')
       add(condition.isIncoming ? 'incoming' : 'outgoing', condition.attribute.id)
-    // The value of a relationship is the name of its targets.
+    // The value of a relationship contains the names of its targets.
     if (condition.kind === 'field' && condition.field.kind === 'attribute')
       for (const { id } of definitions.relationships.get(stack_id)?.get(condition.field.key) ?? []) add('outgoing', id)
   }

@@ -26,30 +26,32 @@ import { selectTerms } from './index-candidates.ts'
 
 export type FilterOptions = Omit<ParseOptions, 'ofSegment'> & {
   signal?: Signal | undefined
-  /** Called with the parsed filter before anything is read. It throws if the caller may not run the filter. */
+  /** Receives the parsed filter before anything is read. It throws if the caller may not run the filter. */
   authorize?: (parsed: ParsedFilter) => void
-  /** Called before the page is read, with the undeclared keys that no entity carries, if there are any. It may throw. */
+  /** Receives the undeclared keys that no entity carries, before the page is read, if there are any. It may throw. */
   rejectUnusedKeys?: ((keys: UndeclaredKey[]) => void) | undefined
 }
 
-/** The filter's undeclared keys that no entity carries, and the time of which it asked, if it has relative times. */
+/**
+ * The filter's undeclared keys that no entity carries, and the time by which its relative times were resolved, if it
+ * has any.
+ */
 export type FilterNotes = { unusedKeys: UndeclaredKey[]; evaluated_at: string | undefined }
 
-/** A statement that is planned for its values, under settings of the planner. */
+/** A statement that PostgreSQL plans for its values, with settings of the planner. */
 export type PlannedQuery = Rendered & { settings: Statement }
 
-/** Plans a statement for its values, unlike the connection's other ones. */
+/** Makes PostgreSQL plan a statement for its values, unlike the connection's other statements. */
 export const planWithValuesSql = statement('', 'set local plan_cache_mode = force_custom_plan')
 
-/** The definitions have changed since the request was parsed. It is parsed and run again. */
+/** The definitions have changed since the request was parsed. kith parses and runs it again. */
 export class DefinitionsChanged extends Error {}
 
 /** A filter on the entities of a stack. */
 type FilterRequest = FilterOptions & { stack_id: number; filter: unknown }
 
 /**
- * Reads under the cached definitions, and again under newer ones if they change meanwhile. If the time does not suffice, the 504 advises
- * on indexes.
+ * Reads under the cached definitions, and again under newer ones if they change meanwhile. A 504 advises on indexes.
  */
 export async function underDefinitions<T>(
   context: Context,
@@ -94,7 +96,10 @@ export class Reading {
     return this.parse(() => parseFilter(filter, this.definitions, stack_id, { boundFrom, nowMs, caller }))
   }
 
-  /** Parses a request whose filter the caller may run, and finds the undeclared keys that no entity carries. Throws the Fault of either. */
+  /**
+   * Parses a request, checks that the caller may run its filter, and finds the undeclared keys that no entity carries.
+   * Throws the Fault of any step.
+   */
   parse<Parsed extends ParsedFilter>(parse: () => Parsed): Promise<{ parsed: Parsed; notes: FilterNotes }> {
     const { signal, authorize, rejectUnusedKeys } = this.#request
     return this.check(async () => {
@@ -112,13 +117,19 @@ export class Reading {
     })
   }
 
-  /** The caller has the scopes that read the stacks of the filter. Across a relationship, an aggregate names a field by more than its key. */
+  /**
+   * The caller has the scopes that read the stacks of the filter. Across a relationship, an aggregate names a field by
+   * more than its key.
+   */
   #hintFor({ stack_id, key, path }: UndeclaredKey): string {
     const isNamedSo = stack_id === this.#request.stack_id || /^\/(filter|sort)/.test(path)
     return isNamedSo ? suggestField(this.caller, this.definitions, { stack_id, name: key }) : ''
   }
 
-  /** Returns the result of `work`. A fault of it may come from outdated definitions. Throws {@link DefinitionsChanged} if they are. */
+  /**
+   * Returns the result of `work`. If it throws a Fault and the definitions are outdated, throws
+   * {@link DefinitionsChanged} instead.
+   */
   async check<T>(work: () => T | Promise<T>): Promise<T> {
     try {
       return await work()
@@ -135,9 +146,9 @@ export class Reading {
   }
 
   /**
-   * Runs a statement whose text depends on the shape of the request alone, never on its values, so that each connection plans it once. Its
-   * first row has the `schema_version` as of the statement. The indexes that the definitions name exist as long as the version is the same.
-   * Throws {@link DefinitionsChanged} if it is not.
+   * Runs a statement whose text depends only on the shape of the request, never on its values, so that each connection
+   * plans it once. Its first row has the `schema_version` at the time of the statement. While the version is the same,
+   * the indexes that the definitions name exist. Throws {@link DefinitionsChanged} if the version differs.
    */
   async run<R extends WithVersion>({ text, values }: Rendered): Promise<[R, ...R[]]> {
     const rows = await this.context.db.query<R>(shape(text), values, this.#request.signal)
@@ -151,8 +162,8 @@ export class Reading {
   }
 
   /**
-   * Runs statements that are planned for their values, each under its settings, as of one moment. Throws {@link DefinitionsChanged} if the
-   * definitions are not of it.
+   * Runs statements that are planned for their values, each under its settings, in one snapshot. Throws
+   * {@link DefinitionsChanged} if the snapshot has other definitions.
    */
   runPlanned(...queries: readonly PlannedQuery[]): Promise<object[][]> {
     return this.context.db.transaction(
@@ -179,7 +190,7 @@ export class Reading {
 
 type WithVersion = { schema_version: number }
 
-/** Adds advice to a 504 of a filter: which attributes to index, or which condition to add. Other errors are unchanged. */
+/** Adds advice to the 504 of a filter: attributes to index, or a condition to add. Returns other errors unchanged. */
 function withIndexAdvice(error: unknown, tested: readonly TestedAttribute[]): unknown {
   if (!(error instanceof Fault) || error.refusal.status !== 504) return error
   const details = tested.flatMap(adviceOn)
@@ -190,10 +201,10 @@ function withIndexAdvice(error: unknown, tested: readonly TestedAttribute[]): un
   return new Fault({ ...error.refusal, message: `${error.refusal.message} ${advice}`, details }, { cause: error })
 }
 
-/** Advice on tests that an index would answer but none does. */
+/** Advice on a test that no index answers although one could. */
 function adviceOn({ attribute, tests, path, segment }: TestedAttribute): Detail[] {
   if (attribute.index?.ready || attribute.type === 'json' || isRelationship(attribute)) return []
-  // The tests are compiled as if the attribute had an index, to see whether one would help.
+  // The tests are compiled as if the attribute had an index, to find whether one would help.
   const indexed = { ...attribute, index: { id: 0, ready: true, indexed: 0, total: 0 } }
   if (!selectTerms(indexed, tests, new Parameter(0))) return []
   const where = segment === undefined ? '' : `in the segment ${segment}, on ${attribute.key}: `

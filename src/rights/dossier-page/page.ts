@@ -14,12 +14,14 @@ import { dateOf, labelOf, type Page, timeOf } from './values.ts'
 
 const wordsIn: Record<PageLanguage, DossierWords> = { en, de, fr, it, es }
 
-/** The security policy of the page. It applies whether a browser gets the page from kith or opens it as a file. */
+/**
+ * The security policy of the page. It applies to a page that kith serves and to a page that a browser opens as a file.
+ */
 export const dossierPolicy = pagePolicy(pageStyle)
 
 /**
  * Prints a dossier in parts: the texts around the lines of a section, each line, and the text after the last one.
- * `fields` is the JSON of a line's members but its type.
+ * `fields` is the JSON of a line's members except its type.
  */
 export type DossierPrinter = {
   section(type: LineType, isEmpty: boolean): readonly [begin: string, end: string]
@@ -30,8 +32,8 @@ export type DossierPrinter = {
 type Line = Exclude<DossierLine, { type: 'end' }>
 
 /**
- * Prints a dossier as one HTML page, as its lines arrive. It has neither scripts nor anything that is loaded from elsewhere, and every
- * value is escaped. The sections have the order of `types`, which is that of the lines.
+ * Prints a dossier as one HTML page while its lines arrive. The page has no scripts, loads nothing, and escapes every
+ * value. The sections have the order of `types`, which is the order of the lines.
  */
 export function createPagePrinter(
   language: PageLanguage,
@@ -80,7 +82,7 @@ function headOf(
   const { facts } = words
   const holder = organization.display_name ?? organization.key
   const { contact_email, privacy_url } = organization
-  // A policy in the page itself cannot name who may frame it.
+  // A policy in the page itself cannot contain `frame-ancestors`.
   const policy = dossierPolicy.filter(rule => !rule.startsWith('frame-ancestors'))
   return html`<!doctype html>
 <html lang="${language}">

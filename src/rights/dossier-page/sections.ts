@@ -6,10 +6,10 @@ import { attributeLabel, cellsOf, labelOf, type Page, printed, printValue, rowOf
 
 type LineOf<Type extends DossierLine['type']> = Extract<DossierLine, { type: Type }>
 
-/** How the lines of a type are printed: as rows of a list, as rows of a table with these columns, or each by itself. */
+/** How to print the lines of a type: as rows of a list, as rows of a table with these columns, or one by one. */
 type Section<Type extends SectionType> = {
   form: 'list' | 'cards' | readonly Label[]
-  /** `previous` is the line before it in the section. */
+  /** `previous` is the previous line of the section. */
   print(page: Page, line: LineOf<Type>, previous: LineOf<Type> | undefined): Html
 }
 
@@ -23,7 +23,7 @@ function decisionOf({ words }: Page, state: boolean, pending: boolean | undefine
 
 const textId = (consent_type_id: number, version: number) => `text-${consent_type_id}-${version}`
 
-/** The requests with another method than GET that only read. */
+/** The requests that only read although their method is not GET. */
 const isReading = /\/(list|filter|get|aggregate|related|lookup|search|contactable|duplicates|export|consent-links)$/
 
 /** The sections of the page by the type of their lines. */
@@ -179,7 +179,7 @@ function printChange(page: Page, change: LineOf<'change'>): Html {
   return html`<article><h3>${timeOf(page, at)}: ${words.operations[operation]}</h3>${differencesOf(page, before, after)}<p class="small">${words.changeBy(actor, sequence, version, request_id)}</p></article>`
 }
 
-/** The values of a change side by side: those of the fields, then those of the attributes. */
+/** The values before and after a change, side by side: first the fields, then the attributes. */
 function differencesOf(page: Page, before: Values, after: Values): Html {
   const { labels, valuesGone } = page.words
   const rows = [
@@ -206,7 +206,7 @@ type Answer = {
   pending?: boolean
 }
 
-/** The fields of a change. Answers are in words, as their evidence is in a section of its own. */
+/** The fields of a change. Answers are shown in words, because another section has their evidence. */
 function fieldsOf(page: Page, values: Values): Record<string, unknown> {
   const { attribute_values: _, state, consents, ...fields } = values ?? {}
   const { states } = page.words

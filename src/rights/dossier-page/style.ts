@@ -1,4 +1,4 @@
-/** The style of a dossier as a page: for wide and narrow windows, in light and dark, and for paper. */
+/** The style of a dossier's page, for wide and narrow windows, light and dark themes, and paper. */
 export const pageStyle = `:root{color-scheme:light dark;--ink:#1b1b1d;--quiet:#56565c;--paper:#fff;--ground:#f3f3f1;--line:#d4d4d8;--link:#0b4f9c;--yes:#0a6b3d;--no:#8a1c1c}
 @media (prefers-color-scheme:dark){:root{--ink:#f1f1f2;--quiet:#b6b6bd;--paper:#202124;--ground:#151618;--line:#44454b;--link:#9fc9ff;--yes:#7ed3a4;--no:#f2a3a3}}
 *{box-sizing:border-box}

@@ -10,12 +10,12 @@ export type Page = { language: PageLanguage; words: DossierWords; definitions: D
 const day = { timeZone: 'UTC', day: 'numeric', month: 'long', year: 'numeric' } as const
 const moment = { ...day, hour: '2-digit', minute: '2-digit', second: '2-digit' } as const
 
-// The format of British dates spells the month, so that it is not confused with the day.
+// The format of British dates spells out the month, so that day and month are not confused.
 const localeOf = ({ language }: Page) => (language === 'en' ? 'en-GB' : language)
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** A formatter takes 20 µs to make, and a dossier has thousands of times. */
+/** Caches the formatters. Making one takes 20 µs, and a dossier has thousands of times. */
 function formatIn(page: Page, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const name = `${page.language} ${options === moment}`
   const format = formats.get(name) ?? new Intl.DateTimeFormat(localeOf(page), options)
@@ -31,7 +31,10 @@ export const dateOf = (page: Page, at: string): Html =>
 export const timeOf = (page: Page, at: string): Html =>
   html`<time datetime="${at}">${formatIn(page, moment).format(new Date(at))} UTC</time>`
 
-/** The name of a member as people read it. One without a label has its own words: `date_of_visit` → `Date of visit`. */
+/**
+ * The label of a member for readers. A member without a label gets its name in words: `date_of_visit` →
+ * `Date of visit`.
+ */
 export function labelOf({ language, words }: Page, name: string): string {
   for (const labels of [profileLabels[language], words.labels] as Record<string, string>[])
     if (Object.hasOwn(labels, name)) return labels[name]!
@@ -39,7 +42,7 @@ export function labelOf({ language, words }: Page, name: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1)
 }
 
-/** The name of an attribute, of people or of a stack. One that was not declared has the words of its key. */
+/** The label of an attribute of people or of a stack. An undeclared one gets its key in words. */
 export function attributeLabel(page: Page, stack_id: number | undefined, key: string): string {
   const name = stack_id === undefined ? undefined : page.definitions.declared.get(stack_id)?.get(key)?.name
   return name === undefined || name === key ? labelOf(page, key) : name
@@ -50,7 +53,7 @@ const isDay = /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])$/
 
 const quiet = (text: string) => html`<span class="unset">${text}</span>`
 
-/** Prints a value of JSON. Objects and arrays are nested lists. */
+/** Prints a JSON value. Objects and arrays become nested lists. */
 export function printValue(page: Page, value: unknown): Html {
   const { unset, empty, yes, no } = page.words.values
   if (value === null || value === undefined) return quiet(unset)
@@ -79,7 +82,7 @@ function membersOf(page: Page, values: object): Html {
 export const rowOf = (page: Page, label: string, value: unknown): Html =>
   html`<div><dt dir="auto">${label}</dt><dd>${printed(page, value)}</dd></div>`
 
-/** A value as HTML, unless it is already. */
+/** Prints a value as HTML. HTML stays as it is. */
 export const printed = (page: Page, value: unknown): Html => (value instanceof Html ? value : printValue(page, value))
 
 /** The members that have a value, as rows. */

@@ -5,16 +5,16 @@ import type { ErasureTarget } from './erase-entities.ts'
 import { type ErasureContext, type ErasureResult, erasePerson, findToErase } from './erase-person.ts'
 import { readEntombedSql, readReturnedSql } from './erasure-sql.ts'
 
-/** One statement hashes the identifiers of this many people. */
+/** A statement hashes the identifiers of at most this many people. */
 const peoplePerRead = 10_000
 
-/** A person to erase again, and why. */
+/** A person to erase again, and the reason. */
 type Again = { person_id: string; reason: string; also: ErasureTarget[] }
 
 /**
- * Erases people again who were erased and are back, after a restore from an older backup or an import from elsewhere.
- * Finds them by the internal identifiers of certificates and of the stored erasures, and by the keyed hashes of their
- * identifiers. Returns the new erasures.
+ * Erases people again who came back after their erasure, by a restore of an older backup or by an import from
+ * elsewhere. Finds them by the internal identifiers of certificates and of stored erasures, and by the keyed hashes of
+ * their identifiers. Returns the new erasures.
  */
 export async function applyErasures(
   context: ErasureContext,
@@ -40,7 +40,7 @@ export async function applyErasures(
     const result = await erasePerson(context, {
       ...found,
       records: 'keep',
-      // The hold did not keep the person from the erasure, or the backup is older than its end.
+      // A hold did not prevent the first erasure, or the backup is older than the end of the hold.
       override_hold: true,
       actor: 'kith erasures apply',
       request_id: 'apply',
@@ -50,11 +50,11 @@ export async function applyErasures(
   return results
 }
 
-/** The person, or the one it was merged into since. */
+/** Returns the person, or the person that it has been merged into. */
 const leadOf = async (context: ErasureContext, person_id: string): Promise<string> =>
   (await findToErase(context, { by: 'id', identifier: person_id })) ?? person_id
 
-/** Finds the people who exist although they, or their identifiers, were erased. */
+/** Finds the existing people who were erased, or whose identifiers were. */
 async function findReturned({ db, organization_id }: ErasureContext): Promise<string[]> {
   const stored = await db.query<ErasureTarget>(readReturnedSql, [organization_id])
   const ids = new Set(stored.filter(({ stack_id }) => stack_id === peopleStackId).map(({ id }) => id))

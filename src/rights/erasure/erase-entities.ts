@@ -21,15 +21,18 @@ import { type ErasedIdentifiers, noIdentifiers, readIdentifiers } from './erased
 import { erasedTables, type Subjects } from './erased-tables.ts'
 import { insertLeavingSql, insertSegmentChecksSql, lockFollowersSql, readLastChangesSql } from './erased-tables-sql.ts'
 
-/** An entity to erase, existing, deleted or merged. */
+/** An entity to erase, which exists or was deleted or merged. */
 export type ErasureTarget = { stack_id: number; id: string }
 
 type ErasureOptions = Author & {
-  /** Whether the log of the entities stays for further transactions, because it is long. */
+  /** Whether the log of the entities is left to later transactions, because it is long. */
   keepsLog?: boolean
-  /** Whether the links of others stay for further transactions, because there are many. */
+  /** Whether the links of other entities are left to later transactions, because there are many. */
   keepsLinks?: boolean
-  /** Whether stored responses and the access log are searched for the entities. The first search reads all responses of a day. */
+  /**
+   * Whether to search stored responses and the access log for the entities. The first search reads all responses of a
+   * day.
+   */
   searchesCopies?: boolean
 }
 
@@ -47,8 +50,9 @@ const allVersions = { after: 0, until: 2 ** 31 - 1 }
 type LastChange = ErasureTarget & { version: number; operation: string }
 
 /**
- * Reads the rows of the entities, and plans their erasures. An entity without a row was deleted or merged; the log tells its version. One that
- * was erased before, or never existed, has no plan. The transaction has locked the head.
+ * Reads the rows of the entities, and plans their erasures. An entity without a row was deleted or merged, and the log
+ * has its version. An entity that was erased before, or never existed, gets no plan. The transaction has locked the
+ * head.
  */
 export async function planErasures(
   { tx, organization_id }: Within,
@@ -68,8 +72,8 @@ export async function planErasures(
 }
 
 /**
- * Erases entities in a transaction that has written nothing and has locked the head: logs one change `erase` for each, and removes what
- * erased-tables.ts lists.
+ * Erases entities in a transaction that has written nothing and has locked the head. Logs one change `erase` for each,
+ * and removes the rows that erased-tables.ts lists.
  */
 export async function eraseEntities(
   locked: Locked,
@@ -110,7 +114,9 @@ export async function eraseEntities(
   return { entities, identifiers, removed }
 }
 
-/** Runs the statements of erased-tables.ts for these subjects, and adds to `removed`. They are sent in one flush. */
+/**
+ * Runs the statements of erased-tables.ts for these subjects in one flush, and adds the numbers of rows to `removed`.
+ */
 export async function eraseRows(
   { tx, organization_id }: Within,
   subjects: Partial<Subjects>,
@@ -126,15 +132,15 @@ export async function eraseRows(
   for (const { table, counting } of sent) addCount(removed, table, (await counting)[0]!.count)
 }
 
-/** Adds to the rows that were removed from a table. A table without any is not named. */
+/** Adds to the number of rows that were removed from a table. Tables without removed rows are not named. */
 export function addCount(removed: RemovedRows, table: string, count: number): void {
   if (count > 0) removed[table] = (removed[table] ?? 0) + count
 }
 
 /**
- * Keeps other erasures of the organization from changing rows of the log at the same time, and the followers that have read answers,
- * changes and rows from storing anything of them after the erasure: the ledger would store a salt, a webhook the response of a
- * receiver, the segments a member, and the search the words.
+ * Locks the followers until the erasure commits. No other erasure of the organization then changes rows of the log. A
+ * follower that has already read answers, changes or rows cannot store them after the erasure: the ledger would store a
+ * salt, a webhook the response of a receiver, the segments a member, and the search the words.
  */
 export async function lockFollowers({ tx, organization_id }: Within, hasPeople: boolean): Promise<void> {
   if (hasPeople) await tx.query(insertFollowerSql, [organization_id, ledgerFollower])
@@ -144,8 +150,8 @@ export async function lockFollowers({ tx, organization_id }: Within, hasPeople: 
 }
 
 /**
- * Remembers the versions of the names that erased entities had, because their changes no longer tell them. The names of a stack share the
- * highest version.
+ * Stores the versions of the names that erased entities had, because their changes no longer have the names. The names
+ * of a stack share the highest version.
  */
 async function rememberErasedNames(
   { tx, organization_id }: Within,

@@ -39,7 +39,7 @@ import {
   storeProgressSql,
 } from './erasure-sql.ts'
 
-/** The places that kith does not erase. Every certificate names them. */
+/** The places that kith does not erase, as every certificate names them. */
 export const notRemoved = [
   'the write-ahead log and dead row versions of PostgreSQL, until it reuses their space, and its statistics, until the next ANALYZE',
   'backups, dumps, archives and replicas of the database',
@@ -49,8 +49,8 @@ export const notRemoved = [
 ]
 
 /**
- * A log of more changes, and more links to the person, are erased in further transactions. The first one holds the head, so that other
- * writes wait for a tenth of a second. The further ones do not.
+ * The log and the links to the person beyond these numbers are erased in later transactions. The first transaction
+ * locks the head, which delays other writes by a tenth of a second. The later ones do not lock it.
  */
 const maxAtOnce = { changes: 5_000, links: 5_000 }
 const changesPerSet = 20_000
@@ -58,38 +58,38 @@ const linksPerSet = 20_000
 
 type ErasureRequest = {
   /**
-   * The person, or a function that finds it under the lock of the head: a name may lead to another person after a
-   * rename, a merge or an unmerge. Undefined if there is no person to erase.
+   * The person, or a function that finds it under the lock of the head, because a rename, a merge or an unmerge may
+   * give the name to another person. Undefined if there is no person to erase.
    */
   person_id: string | ((locked: Locked) => Promise<string | undefined>)
   reason: string
   records: 'keep' | 'linked'
-  /** Further entities to erase, whether they are linked or not. */
+  /** Further entities to erase, linked or not. */
   also?: readonly ErasureTarget[]
   dry_run?: boolean
-  /** Erases the person although it is under a legal hold. Without it, the erasure is refused. */
+  /** Whether to erase the person despite a legal hold. Without it, the erasure of a held person is refused. */
   override_hold?: boolean
-  /** Stores what belongs to the erasure, in its transaction. */
+  /** Stores further rows in the transaction of the erasure. */
   onErased?(locked: Locked): Promise<unknown>
-  /** The versions that the person may have, or `*` for any. A person who is deleted or erased has none. */
+  /** The versions that the person may have, or `*` for any. A deleted or erased person has no version. */
   if_match?: IfMatch
 } & Author
 
-/** The organization, and what begins the origin of its ledger. */
+/** The organization, and the beginning of its ledger's origin. */
 export type ErasureContext = Context & {
   originName: string
   signal?: Signal | undefined
-  /** Receives the number of a change by which the log includes the erasure. */
+  /** Receives the number of a change up to which the log includes the erasure. */
   written?: Written
-  /** The length of a log that is erased in several transactions. Tests set it. */
+  /** The number of changes beyond which the log is erased in several transactions. Tests set it. */
   maxChanges?: number
-  /** How many links to the person are deleted in one transaction. Tests set it. */
+  /** The number of links to the person that one transaction deletes. Tests set it. */
   maxLinks?: number
-  /** An erasure in several transactions begins no further one after this time. Undefined: it goes on to its end. */
+  /** An erasure in several transactions starts no further one after this time. Undefined means no limit. */
   maxMs?: number
 }
 
-/** `certificate` is null in a dry run, and while the log of the person or of others is still being erased. */
+/** `certificate` is null in a dry run, and until the log and the links have been erased. */
 export type ErasureResult = {
   certificate: string | null
   completed: boolean
@@ -97,7 +97,7 @@ export type ErasureResult = {
   erasure: ErasureFacts | (Omit<ErasureFacts, 'id'> & { id: null })
 }
 
-/** The row of an erasure. `removed.pending` is the state of one that is not complete. */
+/** The row of an erasure. `removed.pending` is the state of an incomplete one. */
 export type ErasureRow = {
   id: number
   stack_id: number
@@ -109,21 +109,21 @@ export type ErasureRow = {
   completed_at: string | null
   removed: RemovedRows | { pending: Pending }
   certificate: string | null
-  /** The number of the newest change, where one erasure is read. */
+  /** The number of the newest change. Set when one erasure is read. */
   sequence?: number
 }
 
 /**
- * The state of an unfinished erasure: whether links to the entities are left, the log that is left, and the facts for its certificate. `next`
- * is the place of an entity whose log is left after the version `after`.
+ * The state of an unfinished erasure: whether links to the entities are left, the log that is left, and the facts for
+ * its certificate. `next` is the index of the entity whose log is left after the version `after`.
  */
 type Pending = { facts: ErasureFacts; entities: string[]; next: number; after: number; hasLinks: boolean }
 
 /**
- * Erases a person with the people who were merged into it. A person who was erased before gets the same certificate.
- * Returns undefined if there is nothing of the person. Throws a Fault of 412 if the version of the person does not meet
- * `if_match`. The log of more than 5,000 changes, and more than 5,000 links of others, are erased in several
- * transactions. If `maxMs` or the signal ends them, {@link completeErasures} or the next request goes on.
+ * Erases a person and the people who were merged into it. For a person who was erased before, returns the same
+ * certificate. Returns undefined if there is no data of the person. Throws a Fault of 412 if the version of the person
+ * does not meet `if_match`. Changes beyond 5,000 and links of others beyond 5,000 are erased in several transactions.
+ * If `maxMs` or the signal stops them, {@link completeErasures} or the next request continues.
  */
 export async function erasePerson(
   context: ErasureContext,
@@ -144,7 +144,7 @@ export async function erasePerson(
   })
   if (erased && isDryRun)
     return { certificate: null, completed: false, dry_run: true, erasure: { ...erased, id: null } }
-  // The other processes learn of it from the version.
+  // The version informs the other processes.
   if (erased) await reloadDefinitions(context, signal)
   const [row] = erased
     ? await db.query<ErasureRow>(readErasureSql, [organization_id, erased.id], signal)
@@ -154,7 +154,7 @@ export async function erasePerson(
   return row.completed_at === null ? continueErasure(context, row, sign, endMs) : resultOf(row)
 }
 
-/** The person that an identifier leads to, see {@link findToEraseSql}. Undefined if there never was one. */
+/** Returns the person that an identifier leads to, see {@link findToEraseSql}. Undefined if there never was one. */
 export async function findToErase(
   { db, organization_id }: Reading,
   { by, identifier }: { by: keyof typeof findToEraseSql; identifier: string },
@@ -163,7 +163,7 @@ export async function findToErase(
   return found!.id ?? undefined
 }
 
-/** The answer about an erasure. */
+/** The result of an erasure. */
 function resultOf({ certificate, removed }: ErasureRow): ErasureResult {
   const erasure =
     certificate === null ? (removed as { pending: Pending }).pending.facts : readCertificate(certificate).erasure
@@ -209,7 +209,7 @@ async function eraseInTransaction(
   const isComplete = !keepsLog && !keepsLinks
   const erased = await eraseEntities(locked, planned, { actor, request_id, keepsLog, keepsLinks })
   const { entities } = erased
-  // A backup may have those who were merged later, without the person.
+  // A backup may contain people who were merged later, but not the person itself.
   const principal = entities.find(({ id }) => id === person_id) ?? entities[0]
   if (!principal) return undefined
   const facts = await buildFacts(locked, request, erased, principal)
@@ -219,7 +219,7 @@ async function eraseInTransaction(
   const state = isComplete
     ? { removed: facts.removed, certificate: await sign(facts) }
     : { removed: { pending }, certificate: null }
-  // The row of the person is the erasure. The others only tell that they were erased with it.
+  // The row of the person is the erasure. The rows of the others only record that they were erased with it.
   const ordered = [principal, ...entities.filter(({ id }) => id !== principal.id)]
   const rows = ordered.map(({ stack_id, id }, index) => ({
     ...{ id: facts.id + index, stack_id, entity_id: id },
@@ -238,7 +238,7 @@ function throwOtherVersion(if_match: IfMatch, exists: boolean): never {
   throw new Fault(buildOtherVersionRefusal(exists ? if_match : null, message))
 }
 
-/** Stores the tombstones, and returns the facts of the certificate. */
+/** Stores the tombstones, and returns the facts for the certificate. */
 async function buildFacts(
   { tx, organization_id, definitions, at }: Locked,
   { person_id, reason, records }: FoundRequest,
@@ -266,7 +266,9 @@ async function buildFacts(
 
 const sorted = (removed: RemovedRows): RemovedRows => Object.fromEntries(Object.entries(removed).sort())
 
-/** Goes on with an unfinished erasure until it is complete, the time has come or the signal aborts. Erases at least one set. */
+/**
+ * Continues an unfinished erasure until it is complete, the time is over or the signal aborts. Erases at least one set.
+ */
 async function continueErasure(
   context: ErasureContext,
   row: ErasureRow,
@@ -277,12 +279,12 @@ async function continueErasure(
   for (;;) {
     const isOver = await eraseSet(context, row.id, sign, signal)
     const [current] = await db.query<ErasureRow>(readErasureSql, [organization_id, row.id], signal)
-    // Another process may hold the erasure; it goes on by itself.
+    // Another process that has locked the erasure continues it.
     if (isOver || current!.completed_at !== null || performance.now() >= endMs) return resultOf(current!)
   }
 }
 
-/** Erases one set of what is left of an erasure. Returns whether nothing is left to do for this process. */
+/** Erases one set of the remaining rows of an erasure. Returns whether this process has nothing left to do. */
 function eraseSet(
   { db, organization_id, maxLinks = linksPerSet }: Context & Pick<ErasureContext, 'maxLinks'>,
   erasure: number | null,
@@ -314,7 +316,7 @@ function eraseSet(
   )
 }
 
-/** Deletes one set of the links to the entities, and adds to `removed`. Returns whether others are left. */
+/** Deletes one set of the links to the entities, and adds to `removed`. Returns whether links are left. */
 async function deleteLinkSet(
   { tx, organization_id }: Within,
   { entities, maxLinks }: { entities: string[]; maxLinks: number },
@@ -325,7 +327,7 @@ async function deleteLinkSet(
   return deleted!.count === maxLinks
 }
 
-/** Erases one set of the entities' own log, and adds to `removed`. Returns where the log goes on. */
+/** Erases one set of the entities' own log, and adds to `removed`. Returns where the log continues. */
 async function blankLogSet(
   within: Within,
   { entities, next, after }: Pending,
@@ -340,7 +342,7 @@ async function blankLogSet(
   return { next, after: until }
 }
 
-/** Goes on with the erasures that a process or a deadline left unfinished, of all organizations. */
+/** Continues the erasures of all organizations that a process or a deadline left unfinished. */
 export async function completeErasures(
   db: Database,
   originName: string,

@@ -5,13 +5,13 @@ import type { Locked } from '../../organizations/change-organization.ts'
 import { peopleStackId } from '../../organizations/definitions.ts'
 import { readAliasesOfSql, readLoggedIdentifiersSql, readMergedContactsSql } from './erased-tables-sql.ts'
 
-/** The identifiers that the entities ever had. */
+/** All identifiers that the entities ever had. */
 export type ErasedIdentifiers = {
   /** The external identifiers, by stack. */
   names: Map<number, Set<string>>
-  /** The values that get tombstones: the names, emails and phones of people, as {@link erasableText} has them. */
+  /** The values that get tombstones: the names, emails and phones of people, in the form of {@link erasableText}. */
   values: Set<string>
-  /** The texts that a response may have, as JSON and URLs print them. */
+  /** The texts to search for in responses, in the forms of JSON and of URLs. */
   texts: Set<string>
 }
 
@@ -20,7 +20,10 @@ export const noIdentifiers = (): ErasedIdentifiers => ({ names: new Map(), value
 type Contact = Pick<Profile, 'email' | 'mobile_prefix' | 'mobile_number'>
 type Identifiers = Contact & { external_id: string | null }
 
-/** The identifiers that a change of an entity wrote, and what they replaced. A member that it did not write is absent. */
+/**
+ * The identifiers that a change of an entity wrote, and those that they replaced. Members that it did not write are
+ * absent.
+ */
 export type LoggedIdentifiers = {
   stack_id: number
   id: string
@@ -33,8 +36,8 @@ export type LoggedIdentifiers = {
 type Known = { ids: string[]; people: string[]; rows: readonly StoredRow[] }
 
 /**
- * Reads every identifier that the entities ever had. An email or phone that an entity had only by a merge, until it was undone, belongs to
- * the other person.
+ * Reads all identifiers that the entities ever had. An email or phone that an entity had only between a merge and its
+ * unmerge belongs to the other person.
  */
 export async function readIdentifiers(
   { tx, organization_id, definitions: { default_country } }: Locked,
@@ -73,8 +76,9 @@ export async function readIdentifiers(
 const noContact: Contact = { email: null, mobile_prefix: null, mobile_number: null }
 
 /**
- * The emails and phones that the entities had, by their changes in the order of the versions, and the values that they had only by a merge
- * that was undone. A change logs only what it changes, so a number may belong to a prefix that an earlier change wrote.
+ * The emails and phones that the entities had, from their changes in order of the versions, and the values that they
+ * had only between a merge and its unmerge. A change logs only changed columns, so the prefix of a number may come from
+ * an earlier change.
  */
 export function contactsIn(
   logged: readonly LoggedIdentifiers[],
@@ -99,13 +103,13 @@ export function contactsIn(
   return { had, given: given.difference(own) }
 }
 
-/** The email, if a change wrote it, and the phone, if it wrote a part of it. */
+/** The email, if a change wrote it, and the phone, if the change wrote a part of it. */
 function written(contact: Contact, side: Partial<Contact>): Contact {
   const isPhoneWritten = side.mobile_prefix !== undefined || side.mobile_number !== undefined
   return { ...noContact, ...(isPhoneWritten && contact), email: side.email === undefined ? null : contact.email }
 }
 
-/** The email and the phone as tombstones have them. */
+/** The email and the phone in the form of tombstones. */
 function contactValues(contact: Contact, country: string | null): string[] {
   const { email_key, mobile_key } = matchKeys(contact, country)
   return [
@@ -114,10 +118,13 @@ function contactValues(contact: Contact, country: string | null): string[] {
   ]
 }
 
-/** An identifier of fewer characters is searched only as a whole value, because every response may have it as part of another. */
+/**
+ * A shorter identifier is searched only as a whole value, because almost every response has it as a part of other
+ * values.
+ */
 const minSearched = 6
 
-/** A text as JSON prints it, and as a URL does. */
+/** The forms of a text in JSON and in a URL. */
 function printedForms(text: string): string[] {
   if (text === '') return []
   const printed = JSON.stringify(text)

@@ -10,7 +10,7 @@ const erased = ['7', '8', '9']
 const emailOf = (name: string) => `p${name}@example.com`
 const mobileOf = (name: string) => ({ mobile_prefix: '39', mobile_number: `333123456${name}` })
 
-/** An organization with two people, a record and three erased people. */
+/** Creates an organization with two people, a record and three erased people. */
 async function createErased(): Promise<Shop> {
   const shop = await createShop(service, 'referrer', 'friends', 'buyer')
   for (const external_id of ['p', 'q']) await shop.ok('POST', '/v1/people', { external_id })
@@ -23,7 +23,7 @@ async function createErased(): Promise<Shop> {
   return shop
 }
 
-/** The erased identifiers that lead to a person. */
+/** Returns the erased identifiers that lead to an existing person. */
 async function findReturned({ send, ok }: Shop): Promise<string[]> {
   const found: string[] = []
   for (const name of erased) {
@@ -49,7 +49,7 @@ const personBody = fc.oneof(
   gone.map(name => ({ email: emailOf(name) })),
   gone.map(mobileOf),
   fc.constant({ email: 'other@example.com', mobile_prefix: '39', mobile_number: '3339999999' }),
-  // The number and the prefix of one erased person, from two writes.
+  // The number and the prefix of one erased person, in separate writes.
   gone.map(name => ({ mobile_number: mobileOf(name).mobile_number })),
   fc.constantFrom('39', null).map(mobile_prefix => ({ mobile_prefix })),
 )
@@ -68,7 +68,7 @@ const recordOperation = fc
       : { op, body: { external_id: 'o', attribute_values: { buyer } } },
   )
 
-/** Writes that arrive together: the operations of a batch, or requests at once. */
+/** Generates writes that arrive together: the operations of a batch, or concurrent requests. */
 const set = fc.record({
   path: fc.constantFrom('/v1/people', '/v1/stacks/orders'),
   people: fc.array(personOperation, { minLength: 1, maxLength: 6 }),

@@ -2,13 +2,14 @@ import { type Statement, statement } from '../../db/db.ts'
 import { hashed } from '../../db/keyed-hash.ts'
 import { channels, channelTable } from '../../values/channels.ts'
 
-// The statements of erased-tables.ts, which remove or empty rows and return their number, and what runs beside them.
+// The statements of erased-tables.ts, which remove or empty rows and return their number, and the statements that run
+// beside them.
 
 /** A statement that changes rows and returns their number. */
 const counted = (name: string, change: string): Statement =>
   statement(name, `with gone as (${change} returning 1) select count(*)::integer as count from gone`)
 
-/** $2: ids. Deletes the rows that have one of them in a column. */
+/** $2: ids. Deletes the rows that have one of the ids in a column. */
 const deleteBy = (name: string, table: string, column: string): Statement =>
   counted(name, `delete from ${table} x where x.organization_id = $1 and x.${column} = any($2::uuid[])`)
 
@@ -20,14 +21,14 @@ export const deleteMembershipsSql = deleteBy('delete_memberships', 'segment_memb
 
 export const deleteRetentionNoticesSql = deleteBy('delete_notices_about', 'retention_notices', 'person_id')
 
-/** $2: people. Takes them out of their holds. */
+/** $2: people. Removes them from their holds. */
 export const leaveHoldsSql = counted(
   'leave_holds',
   `update person_holds h set people = array(select p.id from unnest(h.people) as p(id) where p.id <> all($2::uuid[]))
    where h.organization_id = $1 and h.people && $2::uuid[]`,
 )
 
-/** $2: people. Takes them out of their set-asides, which end when one person is left. */
+/** $2: people. Removes them from their set-asides. A set-aside with one person left ends. */
 export const leaveSetAsidesSql = counted(
   'leave_set_asides',
   `delete from set_aside_people s where s.organization_id = $1 and (s.person_id = any($2::uuid[]) or s.set_aside_id in (
@@ -39,7 +40,7 @@ export const leaveSetAsidesSql = counted(
    ))`,
 )
 
-/** A link k that leads to one of $2, or did when it was written. */
+/** A link k that leads to one of $2, or led to it when it was written. */
 const leadsToThem = '(k.target_id = any($2::uuid[]) or k.written_id = any($2::uuid[]))'
 
 /** $2: ids. */
@@ -64,7 +65,7 @@ export const blankMergesSql = counted(
      and (m.merged_id = any($2::uuid[]) or m.into_id = any($2::uuid[]) or m.person_id = any($2::uuid[]))`,
 )
 
-/** $2: people. Runs before their answers are deleted. */
+/** $2: people. Runs before their answers are deleted, because the answers select the rows. */
 export const eraseSaltsSql = counted(
   'erase_salts',
   `update ledger_entries e set salt = null from (
@@ -81,7 +82,7 @@ export const eraseSaltsSql = counted(
      and e.channel = a.channel and e.salt is not null`,
 )
 
-/** The changes of $2: [{id, after, until}]. `columns` are those of a change c. */
+/** The changes of the versions in $2: [{id, after, until}]. `columns` are columns of a change c. */
 const rangesOf = (columns: string) =>
   `select c.* from jsonb_to_recordset($2::text::jsonb) as v(id uuid, after integer, until integer) cross join lateral (
        select ${columns} from changes c
@@ -99,7 +100,7 @@ export const blankChangesSql = counted(
 const blankDeliveries = `update webhook_deliveries d set response = null, error = null from webhooks w
      where w.organization_id = $1 and d.organization_id = $1 and d.webhook_id = w.id and (d.response is not null or d.error is not null)`
 
-/** $2: [{id, after, until}]. Drops the deliveries of these changes that wait, and empties the others. */
+/** $2: [{id, after, until}]. Deletes the waiting deliveries of these changes, and empties the others. */
 export const eraseDeliveriesSql = statement(
   'erase_deliveries',
   `with own as materialized (
@@ -123,7 +124,10 @@ export const blankQuotingDeliveriesSql = counted(
    )`,
 )
 
-/** $2: texts. Deletes stored responses with one of the texts, in JSON or headers: a response may have a person anywhere. */
+/**
+ * $2: texts. Deletes the stored responses that have one of the texts in their JSON or headers, because any response may
+ * show a person.
+ */
 export const deleteResponsesSql = counted(
   'delete_responses_with',
   `delete from idempotency_keys k
@@ -141,7 +145,7 @@ export const deleteToldSql = counted(
    )`,
 )
 
-/** $2: ids. Stores the other ends of their links, because the log does not show that these links are gone. */
+/** $2: ids. Stores the entities that are linked with them, because the log does not show that these links are gone. */
 export const insertSegmentChecksSql = statement(
   'insert_segment_checks',
   `insert into segment_checks (organization_id, entity_id)
@@ -154,9 +158,9 @@ export const insertSegmentChecksSql = statement(
 )
 
 /**
- * $2: people. The feed reports that they left their segments with the change of their erasure, which is logged before.
- * It also reports segments that a person left earlier: a reader may not have read that yet, and {@link deleteToldSql}
- * deletes the earlier report.
+ * $2: people. Makes the feed report that they left their segments, with the change of their erasure, which has been
+ * logged. This includes segments that a person left earlier, because {@link deleteToldSql} deletes the earlier report,
+ * which a reader may not have read yet.
  */
 export const insertLeavingSql = statement(
   'insert_leaving',
@@ -173,7 +177,7 @@ export const insertLeavingSql = statement(
    ) c`,
 )
 
-/** The addresses d of the values $2 that no other person has. The erased people have no row by now. */
+/** The addresses d of the values $2 that no other person has. The rows of the erased people are already deleted. */
 const givenUp = `d.organization_id = $1 and d.address is not null and d.hash in (select h.hash from ${hashed})
      ${channels
        .map(
@@ -198,14 +202,14 @@ export const giveUpAddressesSql = statement(
    ) select ((select count(*) from deleted) + (select count(*) from blanked))::integer as count`,
 )
 
-/** $2: names. Locks the followers that hold what they have read in memory. While the locks are held, they store nothing. */
+/** $2: names. Locks the followers that keep data in memory. They store nothing while the locks are held. */
 export const lockFollowersSql = statement(
   'lock_followers_of_erasure',
   `select f.name, f.id from followers f where f.organization_id = $1 and f.name = any($2::text[])
    order by f.name, f.id for update`,
 )
 
-/** $2: ids, $3: limit of changes, $4: limit of links. The number of their changes and of the links to them, up to the limits. */
+/** $2: ids, $3: limit of changes, $4: limit of links. Counts their changes and the links to them, up to the limits. */
 export const measureSql = statement(
   'measure_erasure',
   `select c.changes, l.links from (
@@ -219,7 +223,10 @@ export const measureSql = statement(
    ) l`,
 )
 
-/** $2: an entity, $3: after this version, $4: limit. The version at which a set of this many changes ends; null after the last one. */
+/**
+ * $2: an entity, $3: after this version, $4: limit. Returns the version at the end of a set of this many changes, or
+ * null after the last one.
+ */
 export const readEndOfSetSql = statement(
   'read_end_of_set',
   `select max(c.version) as version from (
@@ -228,7 +235,7 @@ export const readEndOfSetSql = statement(
    ) c`,
 )
 
-/** $2: ids. Returns the last change of each entity that the log has. */
+/** $2: ids. Returns the last logged change of each entity. */
 export const readLastChangesSql = statement(
   'read_last_changes',
   `select c.entity_id as id, c.stack_id, c.version, c.operation from unnest($2::uuid[]) as v(id) cross join lateral (
@@ -238,13 +245,13 @@ export const readLastChangesSql = statement(
 )
 
 const identifying = `array['external_id', 'email', 'mobile_prefix', 'mobile_number']`
-/** The identifiers among the values of a change, without those that it did not write. */
+/** The identifiers among the values of a change. Members that it did not write are absent. */
 const identifiersOf = (values: string) =>
   `coalesce((select jsonb_object_agg(v.key, v.value) from jsonb_each(${values}) v where v.key = any(${identifying})), '{}')`
 
 /**
- * $2: ids. Returns the identifiers that changes wrote, in the order of the versions. `is_given`: a merge of another person gave them, or
- * its undoing took them again. `is_own`: a write of the entity itself has those in `after`.
+ * $2: ids. Returns the identifiers that changes wrote, in the order of the versions. `is_given`: a merge of another
+ * person gave them, or its unmerge removed them. `is_own`: a write of the entity itself has the identifiers in `after`.
  */
 export const readLoggedIdentifiersSql = statement(
   'read_logged_identifiers',
@@ -258,7 +265,7 @@ export const readLoggedIdentifiersSql = statement(
    order by c.entity_id, c.version`,
 )
 
-/** $2: people. The emails and phones of those of them who were merged: the log may have lost them. */
+/** $2: people. Returns the emails and phones of the merged ones among them, which the log may have lost. */
 export const readMergedContactsSql = statement(
   'read_merged_contacts',
   `select c.email, c.mobile_prefix, c.mobile_number from merges m

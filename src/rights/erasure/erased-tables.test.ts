@@ -39,12 +39,15 @@ describe('the lists of tables', () => {
       planted = await readCanaryRows(service.sql)
     })
 
-    /** Reads the rows with a canary, by table. The rows of a table without any text of a person have the id of the person. */
+    /**
+     * Reads the rows that contain a canary, by table. If a table has no text of a person, its rows count by the id of
+     * the person.
+     */
     async function readCanaryRows(sql: typeof service.sql): Promise<Map<string, string[]>> {
       const texts = Object.values(canaries).map(text => JSON.stringify(text).slice(1, -1).toLowerCase())
       const found = new Map<string, string[]>()
       const listed = [...erasedTables.map(row => row.table), ...Object.keys(tablesErasedElsewhere)]
-      // The access log is compressed. src/accesses/access-log.test.ts reads it.
+      // A text search cannot read the compressed access log. src/accesses/access-log.test.ts checks it.
       for (const table of listed.filter(name => name !== 'access_batches')) {
         const rows = await sql<{ row: string }>(`select lower(to_jsonb(t)::text) as row from "${table}" t`)
         const having = (values: string[]) =>
@@ -55,7 +58,10 @@ describe('the lists of tables', () => {
       return found
     }
 
-    /** Erases in a transaction that is rolled back, without one of the statements. Returns the rows that stay, by table. */
+    /**
+     * Erases without one of the statements, in a transaction that is rolled back. Returns the rows that are left, by
+     * table.
+     */
     async function eraseWithout(leftOut?: ErasedTable): Promise<Map<string, string[]>> {
       let left = new Map<string, string[]>()
       const transaction = (async work =>
@@ -99,7 +105,8 @@ describe('the lists of tables', () => {
       const { body } = await expectSuccess(
         organization.send('POST', `/v1/people/internal/${person.id}/erase`, { reason, records: 'linked' }),
       )
-      // Without its time, a refusal could not be told from an older grant that comes later. It belongs to a keyed hash.
+      // The row keeps the time of a refusal, which tells it from an older grant that arrives later. Its address is a
+      // keyed hash.
       expect(await findCanaries(service, person.canaries)).toEqual([
         { column: 'address_answers.answered_at', place: 'the time of an answer' },
       ])
@@ -108,7 +115,7 @@ describe('the lists of tables', () => {
         merged_ids: [person.merged_id],
         record_ids: expect.arrayContaining([{ stack_key: 'orders', record_id: person.order_id }]),
       })
-      // The company has no link to another person.
+      // The company has no link with another person.
       expect(body.data.erasure.record_ids.map(({ record_id }: { record_id: string }) => record_id)).toContain(
         person.company_id,
       )
@@ -117,7 +124,7 @@ describe('the lists of tables', () => {
       expect(Object.keys(body.data.erasure.removed).toSorted()).toEqual(
         [...planted.keys()].filter(table => !['terms', 'search_features', 'search_words'].includes(table)).toSorted(),
       )
-      // Each address of the person stays suppressed for the next person who has it.
+      // Each address of the erased person is still suppressed for the next person who has it.
       for (const place of ['the email', 'an earlier email', 'the email of the merged person']) {
         const again = { external_id: place, email: `${canaries[place]}@example.com` }
         await expectSuccess(organization.send('POST', '/v1/people', again, { Prefer: 'erased=recreate' }))
@@ -125,7 +132,7 @@ describe('the lists of tables', () => {
         const { items } = (await expectSuccess(organization.send('GET', path))).body.data
         expect(items).toMatchObject([{ address: again.email, state: 'suppressed', suppression: { reference: null } }])
       }
-      // The neighbors stay, without the person.
+      // The linked people stay, without references to the person.
       const grace = (await expectSuccess(organization.send('GET', '/v1/people/grace'))).body.data
       expect(grace.attribute_values).toEqual({ friends: ['bob'], city: 'Rome' })
       const erased = { id: person.id, erased: true }

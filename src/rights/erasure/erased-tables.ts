@@ -21,38 +21,44 @@ import {
 } from './erased-tables-sql.ts'
 import { blankFilledDeliveriesSql, blankFilledSql } from './filled-log-sql.ts'
 
-// Every table of the database is in one of the three lists of this file. A test compares them with the catalog of PostgreSQL.
+// Every table of the database is in one of the three lists of this file. A test compares them with PostgreSQL's
+// catalog.
 
-/** The values that the statements take as `$2`. A statement runs once with each of its values, and not at all without one. */
+/**
+ * The values for `$2` of the statements. A statement runs once for each of its values, so it does not run without one.
+ */
 export type Subjects = {
   /** The ids of the entities. */
   entities: string[][]
-  /** The ids of the people among them. */
+  /** The ids of the people among the entities. */
   people: string[][]
   /** The id of each person. */
   person: string[]
   /** The ids of the people and the emails and phones that they had, as JSON: {people, values}. */
   addresses: string[]
-  /** The ids of the people, if the organization has ever had a segment. */
+  /** The ids of the people, if the organization ever had a segment. */
   members: string[][]
-  /** The ids of the entities, unless further transactions delete the links to them. */
+  /** The ids of the entities, unless later transactions delete the links to them. */
   targets: string[][]
-  /** The part of the log that is emptied, as JSON: [{id, after, until}], each with the versions after `after` up to `until`. */
+  /** The changes to empty, as JSON: [{id, after, until}] with the versions after `after` up to `until`. */
   log: string[]
-  /** The identifiers that the entities ever had, as JSON and URLs print them. */
+  /** All identifiers that the entities ever had, in the forms of JSON and of URLs. */
   texts: string[][]
   /** The values that get tombstones. */
   values: string[][]
 }
 
-/** A table, a statement that removes or empties its rows of an erased entity and returns their number, and what it takes. */
+/**
+ * A table, the statement that removes or empties the table's rows about an erased entity and returns their number, and
+ * the statement's subject.
+ */
 export type ErasedTable = { table: string; statement: Statement; of: keyof Subjects }
 
 /** The statements of an erasure, in the order in which they run. */
 export const erasedTables: readonly ErasedTable[] = [
-  // Receivers may have answered with values that a merge gave to another person until it was undone.
+  // Receivers may have answered with values that another person had between a merge and its unmerge.
   { table: 'webhook_deliveries', statement: blankFilledDeliveriesSql, of: 'person' },
-  // The log of a person into whom this one was merged has its values, also after the merge was undone.
+  // The log of a person into whom this one was merged has its values, even after the unmerge.
   { table: 'changes', statement: blankFilledSql, of: 'person' },
   // The links of the entity name its targets.
   { table: 'links', statement: deleteOwnLinksSql, of: 'entities' },
@@ -60,28 +66,28 @@ export const erasedTables: readonly ErasedTable[] = [
   { table: 'links', statement: deleteLinksToSql, of: 'targets' },
   // Aliases are further identifiers of the person.
   { table: 'aliases', statement: deleteAliasesSql, of: 'people' },
-  // The row of a merge has the moved values, to undo it. The ids stay, so that the merge stays visible.
+  // The row of a merge has the moved values, for an unmerge. The ids stay, so that the merge stays visible.
   { table: 'merges', statement: blankMergesSql, of: 'people' },
-  // With the salt, a guess of an answer can be compared with its hash. The hash stays, so that the ledger verifies.
+  // With the salt, a guessed answer could be compared with its hash. The hash stays, so that the ledger verifies.
   { table: 'ledger_entries', statement: eraseSaltsSql, of: 'people' },
   // The history has the answers with their evidence.
   { table: 'consent_history', statement: deleteAnswersSql, of: 'people' },
-  // The rows name the addresses and the people who answered. A refusal stays under the keyed hash, so that the address
-  // is not written to again by mistake.
+  // The rows name the addresses and the people who answered. A refusal stays under the keyed hash, so that kith does
+  // not allow messages to the address by mistake.
   { table: 'address_answers', statement: eraseAddressesSql, of: 'addresses' },
-  // Receivers may have answered with the values that they got. Deliveries that wait are not sent any more.
+  // Receivers may have answered with the values that they got. Waiting deliveries are not sent.
   { table: 'webhook_deliveries', statement: eraseDeliveriesSql, of: 'log' },
-  // The log has all earlier values. Numbers, times and operations stay, because the log has no gaps.
+  // The log has all earlier values. Numbers, times and operations stay, so that the log has no gaps.
   { table: 'changes', statement: blankChangesSql, of: 'log' },
-  // The responses of the last day show the entity, also those to requests about others.
+  // The responses of the last day show the entity, including responses to requests about other entities.
   { table: 'idempotency_keys', statement: deleteResponsesSql, of: 'texts' },
-  // Changes of others show the entity by its identifiers, and receivers may have answered with them.
+  // Changes of other entities contain its identifiers, and receivers may have answered with them.
   { table: 'webhook_deliveries', statement: blankQuotingDeliveriesSql, of: 'texts' },
-  // The row has the times of messages to the address. A suppressed address stays suppressed by its keyed hash.
+  // The row has the times of messages to the address. A suppressed address stays suppressed under its keyed hash.
   { table: 'deliverability', statement: giveUpAddressesSql, of: 'values' },
   // Refusals show why a job did not change the entity.
   { table: 'job_refusals', statement: deleteRefusalsSql, of: 'entities' },
-  // The moves into and out of segments show former properties of the person.
+  // The entries and exits of segments show former properties of the person.
   { table: 'segment_changes', statement: deleteToldSql, of: 'members' },
   // A notice shows that the person is in a segment.
   { table: 'retention_notices', statement: deleteRetentionNoticesSql, of: 'people' },
@@ -92,7 +98,7 @@ export const erasedTables: readonly ErasedTable[] = [
   { table: 'segment_members', statement: deleteMembershipsSql, of: 'members' },
 ]
 
-/** The tables from which the module that stores their rows also erases them, called by erase-entities.ts. */
+/** The tables whose rows the module that stores them also erases. erase-entities.ts calls these modules. */
 export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
   access_batches:
     'The identifiers of those who were shown or written (accesses/forget.ts). The entries stay, with their counts.',
@@ -103,7 +109,7 @@ export const tablesErasedElsewhere: Readonly<Record<string, string>> = {
   search_words: 'The words that no other entity has.',
 }
 
-/** The tables that an erasure leaves as they are or adds to, and why. */
+/** The tables that an erasure leaves unchanged or adds to, and the reason. */
 export const keptTables: Readonly<Record<string, string>> = {
   accounts: 'who signs in to the console',
   access_index: 'hashes of 32 bits of internal identifiers',

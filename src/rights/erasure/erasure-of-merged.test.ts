@@ -3,14 +3,15 @@ import { findCanaries } from '../../../test/support/person-canaries.ts'
 import { type Organization, type Reply, useOwnService } from '../../../test/support/service.ts'
 import { createShop, expectSuccess } from '../../../test/support/shop.ts'
 
-// A search for canaries reads whole tables, and those that files share may take longer than a statement may.
+// A search for canaries reads whole tables. With the tables of a shared service it may exceed the time limit of a
+// statement.
 const service = useOwnService()
 const reason = 'Request of the person'
 const erase = ({ send }: Organization, path: string) => send('POST', `/v1/people/${path}/erase`, { reason })
 const recreate = { Prefer: 'erased=recreate' }
 
 let merges = 0
-/** Two people with links and answers. One was merged into the other. */
+/** Creates two people with links and answers, one of whom is merged into the other. */
 async function mergeTwo() {
   const organization = await createShop(service, 'friends')
   const { send } = organization
@@ -74,7 +75,7 @@ describe('the erasure of a survivor whose merge was undone', () => {
       const from_id = (await create({ external_id, ...body })).body.data.id
       await expectSuccess(send('POST', '/v1/people/ada/merge', { from_id }))
       expect((await expectSuccess(send('GET', '/v1/people/ada'))).body.data).toMatchObject(body)
-      // The log has the state of the survivor twice more.
+      // The log now has the state of the survivor twice more.
       await expectSuccess(send('DELETE', '/v1/people/ada'))
       await expectSuccess(send('POST', `/v1/people/internal/${ada}/restore`))
       await expectSuccess(send('POST', '/v1/people/ada/unmerge', { from_id }))
@@ -170,7 +171,8 @@ describe('the erasure of a person who was merged and unmerged', () => {
     const before = await get('/v1/people/y')
     await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
     expect((await get('/v1/people/y')).attribute_values.friends).toEqual(['own', 'shared', club])
-    // The survivor writes, is deleted and restored, and is merged and unmerged itself, with what the merge gave.
+    // While it has the values of the merge, the survivor writes, is deleted and restored, and is merged and unmerged
+    // itself.
     await expectSuccess(send('PATCH', '/v1/people/y', { first_name: 'Y' }))
     await expectSuccess(send('POST', '/v1/people', { external_id: 'z', attribute_values: { friends: ['z-friend'] } }))
     await expectSuccess(send('POST', '/v1/people/z/merge', { from: 'y' }))
@@ -220,7 +222,7 @@ it('a program that read a merge before its undoing and the erasure of the merged
   const other = { tags: ['other', 'shared'], colors: ['red'], note: 'of x', size: 42 }
   await expectSuccess(send('POST', '/v1/people', { external_id: 'x', first_name: 'X', attribute_values: other }))
   await expectSuccess(send('POST', '/v1/people/y/merge', { from: 'x' }))
-  // The survivor writes one of the values itself, which stays.
+  // The survivor itself writes one of the values, which must stay.
   for (const size of [7, 42]) await expectSuccess(send('PATCH', '/v1/people/y', { attribute_values: { size } }))
   const readAfter = async (position: number) =>
     (await expectSuccess(send('GET', `/v1/changes?after=${position}&subject=person`))).body.data.items as {

@@ -54,7 +54,7 @@ export function erasureRoutes({ ledgerOrigin }: Pick<Config, 'ledgerOrigin'>): R
   ]
 }
 
-/** A request goes on with a long erasure for this time, and is answered before its deadline. */
+/** The time for which a request continues a long erasure. It is answered before its deadline. */
 const maxMs = 5_000
 
 /** Erases the person of the path. Throws a Fault of 404, 409 or 412. */
@@ -68,7 +68,7 @@ async function answerErasure(originName: string, call: Call<EraseBody>): Promise
   })
   if (!result) return throwNoPerson()
   const { person_id, merged_ids } = result.erasure
-  // The log counts those who were erased, and lists them no more. A dry run shows what is held about them.
+  // The log counts erased people but does not list them. A dry run shows that data about them exists.
   for (const id of [person_id, ...merged_ids])
     if (dry_run) call.shown.add(peopleStackId, id)
     else call.shown.addUnlisted(peopleStackId)

@@ -3,9 +3,9 @@ import { statement } from '../../db/db.ts'
 import { hashOf } from '../../db/keyed-hash.ts'
 
 /**
- * $2: internal or external identifier. By the first: the person itself, or the one it was merged into; null if there never was one. By the
- * second: the person who has it, also as an alias, or else the last one who was deleted or erased with it: asked again, an erasure must not
- * go on to the person who had the name before.
+ * $2: internal or external identifier. An internal one finds the person itself or the person that it was merged into,
+ * or null if there never was one. An external one finds the person who has it, also as an alias, or else the last
+ * person who was deleted or erased with it. A repeated erasure must not find the person who had the name before.
  */
 export const findToEraseSql = {
   id: statement('find_to_erase', `select coalesce((${survivorOf('$2')}), ${personWithId('$2')}) as id`),
@@ -19,17 +19,14 @@ export const findToEraseSql = {
   ),
 }
 
-/** $2: person. The people who were merged into it. */
+/** $2: person. Returns the people who were merged into it. */
 export const readMergedSql = statement(
   'read_merged',
   `select m.merged_id as id from merges m
    where m.organization_id = $1 and m.person_id = $2 and m.unmerged_sequence is null order by m.merged_id`,
 )
 
-/**
- * $2: people. Returns the records that link to one of them or that one of them links to, without those with a link to
- * or from another person.
- */
+/** $2: people. Returns the records that are linked with one of them, in either direction, but with no other person. */
 export const readLinkedRecordsSql = statement(
   'read_linked_records',
   `with linked as materialized (
@@ -52,7 +49,9 @@ export const readLinkedRecordsSql = statement(
    order by e.id`,
 )
 
-/** $2: people. The records that are erased with them because their stack says so, and those that were deleted, whose values the log has. */
+/**
+ * $2: people. Returns the records that their stack erases with them, and the deleted ones, whose values are in the log.
+ */
 export const readErasedWithSql = statement(
   'read_erased_with',
   `with about as materialized (
@@ -70,10 +69,10 @@ export const readErasedWithSql = statement(
 
 const columns = `x.id, x.stack_id, x.entity_id, x.at, x.actor, x.reason, x.records, x.completed_at, x.removed, x.certificate`
 
-/** The number of the newest change: the log up to it includes the erasure. */
+/** The number of the newest change. The log up to it includes the erasure. */
 const sequence = '(select h.sequence from change_heads h where h.organization_id = $1) as sequence'
 
-/** $2: entity. Its newest erasure. */
+/** $2: entity. Returns its newest erasure. */
 export const readErasureOfSql = statement(
   'read_erasure_of',
   `select ${columns}, ${sequence} from erasures x where x.organization_id = $1 and x.entity_id = $2 order by x.id desc limit 1`,
@@ -85,7 +84,10 @@ export const readErasureSql = statement(
   `select ${columns}, ${sequence} from erasures x where x.organization_id = $1 and x.id = $2`,
 )
 
-/** $2: before this id, $3: limit. Newest first. The rows of merged people and of records belong to one with a certificate. */
+/**
+ * $2: before this id, $3: limit. Newest first. The rows of merged people and of records belong to the row with the
+ * certificate.
+ */
 export const listErasuresSql = statement(
   'list_erasures',
   `select ${columns} from erasures x
@@ -93,15 +95,15 @@ export const listErasuresSql = statement(
    order by x.id desc limit $3`,
 )
 
-/** The next id. The head is locked. */
+/** Returns the next id. The head must be locked. */
 export const nextErasureIdSql = statement(
   'next_erasure_id',
   'select coalesce(max(x.id), 0) + 1 as id from erasures x where x.organization_id = $1',
 )
 
 /**
- * $2: [{id, stack_id, entity_id, removed, certificate}], $3: the time, $4: actor, $5: request id, $6: reason, $7: records, $8: whether it
- * is complete.
+ * $2: [{id, stack_id, entity_id, removed, certificate}], $3: the time, $4: actor, $5: request id, $6: reason, $7:
+ * records, $8: whether the erasure is complete.
  */
 export const insertErasuresSql = statement(
   'insert_erasures',
@@ -112,19 +114,19 @@ export const insertErasuresSql = statement(
    where h.organization_id = $1`,
 )
 
-/** Every process learns that there are tombstones. */
+/** Increases the version of the definitions, so that every process reads that tombstones exist. */
 export const renewDefinitionsSql = statement(
   'renew_definitions',
   'update change_heads set schema_version = schema_version + 1 where organization_id = $1',
 )
 
-/** The organizations with an erasure that is not complete. */
+/** The organizations with an incomplete erasure. */
 export const listUnfinishedOrganizationsSql = statement(
   'list_organizations_with_unfinished_erasures',
   'select distinct organization_id from erasures where completed_at is null',
 )
 
-/** $2: the id of an erasure, or null for any. Locks an erasure that is not complete and that no other process works on. */
+/** $2: the id of an erasure, or null for any. Locks an incomplete erasure that no other process has locked. */
 export const claimErasureSql = statement(
   'claim_erasure',
   `select ${columns} from erasures x
@@ -146,7 +148,7 @@ export const completeErasureSql = statement(
    where organization_id = $1 and entity_id = any($6::uuid[]) and completed_at is null`,
 )
 
-/** The entities that exist although they were erased: a backup or an import from elsewhere brought them back. */
+/** The entities that exist although they were erased, because a backup or an import brought them back. */
 export const readReturnedSql = statement(
   'read_returned',
   `select distinct e.stack_id, e.id from erasures x
@@ -158,9 +160,8 @@ const hashOfValue = (kind: string, value: string) => hashOf(`'${kind}:' || norma
 
 /**
  * $2: after this id, $3: limit. Returns the people with an identifier that has a tombstone, and the last person of the
- * range. Another person, such as one of the same household, may have had the email or phone already at the time of the
- * erasure. A person is left out if its log has the value from before the erasure, or had it before the retention
- * emptied the log.
+ * range. A person is left out if its log has the value from before the erasure, or had it until the retention emptied
+ * the log. Such a person, for example of the same household, shared the email or phone at the time of the erasure.
  */
 export const readEntombedSql = statement(
   'read_entombed',

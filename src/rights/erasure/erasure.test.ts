@@ -26,7 +26,7 @@ const ofStatus = (reply: Reply) => [reply.status, reply.body.reason, reply.body.
 const erasedAt = (path: string, status = 409) => [status, 'erased', [path]]
 
 let people = 0
-/** A new person with a name, an email and a phone number of its own. */
+/** Creates a person with a unique name, email and phone number. */
 async function createPerson({ send } = shop, body: object = {}) {
   people += 1
   const external_id = `person-${people}`
@@ -36,7 +36,7 @@ async function createPerson({ send } = shop, body: object = {}) {
   return { id: id as string, external_id, email, ...mobile }
 }
 
-/** An organization with one erased person. */
+/** Creates an organization with one erased person. */
 async function eraseOne() {
   const organization = await createShop(service, 'referrer', 'friends')
   const person = await createPerson(organization)
@@ -238,7 +238,7 @@ describe('an erasure', () => {
       )
     const context = { ...erasingOf(organization), maxChanges: 3 }
     const request = { person_id: person.id, reason, records: 'keep' as const, actor: 'tests', request_id: 'r' }
-    // The first transaction commits, and the process ends.
+    // The first transaction commits, and then the process ends.
     const stopping = { ...service.db, transaction: failAfter(1) }
     await expect(erasePerson({ ...context, db: stopping }, request)).rejects.toThrow('the process ends')
     const history = (await expectSuccess(organization.send('GET', `/v1/people/internal/${person.id}/history`))).body
@@ -261,7 +261,9 @@ describe('an erasure', () => {
     expect(await findCanaries(service, { name: person.external_id, values: 'secret ' })).toEqual([])
   })
 
-  /** An organization where five others link to a person. A deleted one and another one did, too. */
+  /**
+   * Creates an organization where five entities link to a person. A deleted entity and another one linked to it before.
+   */
   async function createLinked() {
     const organization = await createShop(service, 'referrer', 'friends')
     const { send } = organization
@@ -354,7 +356,7 @@ describe('an erasure', () => {
     expect(await findCanaries(service, { one: person.external_id, other: other.external_id })).toEqual([])
   })
 
-  /** Transactions of the service's database, of which the first ones commit. */
+  /** Transactions of the service's database that fail after the first `count`. */
   function failAfter(count: number): typeof service.db.transaction {
     let begun = 0
     return (work, options) => {
@@ -366,7 +368,10 @@ describe('an erasure', () => {
 })
 
 describe('a name that several people had, one after the other', () => {
-  /** Three people of one name: the first two were deleted, the third has it. Returns their ids, the oldest first. */
+  /**
+   * Creates three people with one name: the first two were deleted, and the third has the name. Returns their ids,
+   * oldest first.
+   */
   async function createHolders() {
     const first = await createPerson()
     const { external_id } = first
@@ -396,7 +401,7 @@ describe('a name that several people had, one after the other', () => {
     const asked = { consent_type_id: 1, channel: 'email' }
     const decision = (await expectSuccess(shop.send('POST', `/v1/people/${external_id}/contactable`, asked))).body.data
     expect(decision.reasons).toMatchObject([{ rule: 'erased' }])
-    // Each of the others is reached by its internal identifier, and named no longer once it is erased.
+    // Each other holder is found by its internal identifier, and is no longer listed after its erasure.
     for (const [index, id] of others.entries()) {
       const [line] = (await expectSuccess(shop.send('GET', `/v1/people/internal/${id}/dossier`))).body.data
       expect([line.person.id, line.other_holders]).toEqual([id, []])
@@ -461,7 +466,7 @@ describe('after an erasure', () => {
   it('the feed and the event stream tell the internal identifier only, also of earlier changes', async () => {
     const organization = await createShop(service)
     const person = await createPerson(organization, { first_name: 'Secret' })
-    // A stream that follows the log holds its newest changes in memory.
+    // A stream that follows the log keeps its newest changes in memory.
     const waiting = organization.send('GET', `/v1/changes?after=${await organization.head()}&wait=5`)
     await expectSuccess(organization.send('PATCH', `/v1/people/${person.external_id}`, { last_name: 'Secret' }))
     await waiting
@@ -504,7 +509,7 @@ describe('after an erasure', () => {
     const person = await createPerson(organization, { email_consent: true })
     await createPerson(organization, { email_consent: true })
     const origin = service.config.ledgerOrigin
-    // The sealer has read the answers, and the erasure commits before it stores them.
+    // The sealer has read the answers, and the erasure commits before the sealer stores them.
     let isErased = false
     const racing = {
       ...service.db,
@@ -563,7 +568,7 @@ describe('a person who was erased', () => {
     for (const attempt of [create, upsert]) {
       expect(ofStatus(await attempt())).toEqual(erasedAt('/external_id'))
       expect((await attempt(recreate)).status).toBe(201)
-      // Another person has the identifier again, until the next erasure.
+      // Another person has the identifier until the next erasure.
       expect((await send('PATCH', `/v1/people/${external_id}`, { first_name: 'Ada' })).status).toBe(200)
       await expectSuccess(erase(organization, external_id))
     }
@@ -648,7 +653,7 @@ describe('a person who was erased', () => {
       expect(imported.refused).toMatchObject([{ line: 1, reason: 'erased' }])
     }
     await expectSuccess(send('POST', '/v1/people', { external_id: external_id.normalize('NFD') }, recreate))
-    // The tombstone is forgotten, and another form is another name.
+    // The tombstone was removed, and another Unicode form is another name.
     await expectSuccess(send('POST', '/v1/people', { external_id: external_id.normalize('NFC') }))
   })
 
@@ -670,7 +675,7 @@ describe('a person who was erased', () => {
     const refused = await restore(early.id)
     expect([refused.status, (refused.body as { reason?: string }).reason]).toEqual([409, 'erased'])
     expect(refused.body.details?.map(({ path }) => path)).toEqual(['/email', '/mobile_number'])
-    // The tombstones stay when a restore that needs none of them asks to forget them.
+    // A restore that needs no tombstone leaves them all, even with the preference to recreate.
     await ok('DELETE', '/v1/people/late')
     await expectSuccess(restore(late.id, recreate))
     expect(ofStatus(await send('POST', '/v1/people', { email }))).toEqual(erasedAt('/email'))
@@ -692,7 +697,7 @@ describe('a person who was erased', () => {
     const upserted = { external_id: 'twin', email: email.toUpperCase() }
     const lines = linesFrom([{ ...upserted, mobile_prefix: '39' }])
     expect(await importLines(organization, '/v1/people/import', lines)).toMatchObject({ counts: { updated: 1 } })
-    // A request that may give erased values gives none here, so the tombstones stay.
+    // This request sets no erased value, so the tombstones stay despite its preference.
     await expectSuccess(send('PATCH', '/v1/people/twin', { email, mobile_prefix, mobile_number }, recreate))
     for (const body of [{ email }, { mobile_prefix, mobile_number }])
       expect(ofStatus(await send('POST', '/v1/people', body))[0]).toBe(409)

@@ -1,14 +1,14 @@
 import { statement } from '../../db/db.ts'
 
-// Between a merge and its undoing, the log of the survivor got values of the merged person.
+// Between a merge and its unmerge, the log of the survivor may have got values of the merged person.
 
 type Side = 'q.before' | 'q.after'
 
-/** Whether the survivor wrote a field, an attribute or links itself, after the merge and until this side of a change q. */
+/** Whether the survivor itself wrote a field, an attribute or links after the merge, up to this side of a change q. */
 const isOwn = (side: Side, of: 'fields' | 'attributes' | 'links', key: string) =>
   `coalesce((q.own_writes->'${of}'->>${key})::integer ${side === 'q.before' ? '<' : '<='} q.version, false)`
 
-/** Whether a field of a change q is one that the merge gave: the merged person had it, and the survivor got this value. */
+/** Whether a field of a change q comes from the merge: the merged person had it, and the survivor got this value. */
 const isFilled = (side: Side, key: string, value: string) =>
   `coalesce(q.filled->${key} = ${value} and q.given->${key} <> 'null', false) and not ${isOwn(side, 'fields', key)}`
 
@@ -26,8 +26,9 @@ const listWithoutFilled = `(
        )`
 
 /**
- * The attribute values `logged` of a side of a change q without those of a merge. They lose the key too, which may be the client's own text. The
- * removal of a declared attribute stays: a program that has read the merge before the erasure would keep the value else.
+ * The attribute values `logged` of a side of a change q without the values of a merge. Their keys are removed too,
+ * because a key may be the client's own text. The removal of a declared attribute stays, because a program that read
+ * the merge before the erasure would otherwise keep the value.
  */
 const attributesWithoutFilled = (side: Side, logged: string) =>
   `coalesce((
@@ -42,7 +43,10 @@ const attributesWithoutFilled = (side: Side, logged: string) =>
            and (jsonb_typeof(a.value) <> 'array' or coalesce(q.own->'attribute_values'->a.key, 'null') = 'null')))
      ), '{}')`
 
-/** The entries of `consents` of a change q that are not answers of the merged person. An entry before a change has no time. */
+/**
+ * The entries of `consents` of a change q, without the answers of the merged person. An entry before a change has no
+ * time.
+ */
 const consentsWithoutFilled = (logged: string) =>
   `coalesce((
        select jsonb_agg(x.value order by x.position) from jsonb_array_elements(${logged}) with ordinality as x(value, position)
@@ -52,9 +56,9 @@ const consentsWithoutFilled = (logged: string) =>
      ), '[]')`
 
 /**
- * The values of a side of a change q without those that a merge filled. q.given has the values of the merged person,
- * q.filled those that the survivor got, and q.own those that it had before. A filled field becomes null. A value that
- * the survivor wrote itself stays.
+ * The values of a side of a change q without the values of a merge. q.given has the values of the merged person,
+ * q.filled the values that the survivor got, and q.own the survivor's earlier values. A value from the merge becomes
+ * null. A value that the survivor itself wrote stays.
  */
 const withoutFilled = (side: Side) =>
   `case when ${side} is not null then coalesce((
@@ -65,7 +69,7 @@ const withoutFilled = (side: Side) =>
        from jsonb_each(${side}) as k(key, value)
      ), '{}') end`
 
-/** The links of a change q without those that came with a merge. */
+/** The links of a change q without the links from a merge. */
 const linksWithoutFilled = `(
      select jsonb_object_agg(l.attribute_id, l.sides) from (
        select a.attribute_id, coalesce(jsonb_object_agg(s.side, k.ids) filter (where k.ids is not null), '{}') as sides
@@ -82,8 +86,8 @@ const linksWithoutFilled = `(
    )`
 
 /**
- * $2: a person who was merged and unmerged. The changes of the survivors that got its values meanwhile, also by later
- * merges, without these values.
+ * $2: a person who was merged and unmerged. Selects the changes of the survivors that got its values in between, also
+ * by later merges, without these values.
  */
 const filledLog = `with recursive ended as (
      select m.id, m.sequence as given_by, m.into_id, m.sequence, m.unmerged_sequence, m.undo from merges m
@@ -134,7 +138,7 @@ const filledLog = `with recursive ended as (
      ) w where (q.before, q.after, q.links) is distinct from (w.before, w.after, w.links)
    )`
 
-/** $2: a person. The texts of the deliveries of {@link filledLog}. Runs before {@link blankFilledSql}. */
+/** $2: a person. Empties the deliveries of the changes of {@link filledLog}. Runs before {@link blankFilledSql}. */
 export const blankFilledDeliveriesSql = statement(
   'blank_filled_deliveries',
   `${filledLog}, gone as (
@@ -146,9 +150,11 @@ export const blankFilledDeliveriesSql = statement(
 )
 
 /**
- * $2: a person. Takes its values out of {@link filledLog}. Runs before the log of the person is emptied. Joined by number alone, a generic
- * plan hashed the whole log of the organization: two seconds with two million changes. A row that retention empties meanwhile is left as it
- * is then. A past state follows from all changes again: where a later value is gone, an earlier one shows.
+ * $2: a person. Removes its values from the changes of {@link filledLog}. Runs before the log of the person is emptied.
+ * It joins by ctid, because a generic plan with a join by number hashed the whole log of the organization, which took
+ * two seconds with two million changes. A row that retention empties at the same time stays as retention leaves it. The
+ * `basis` of other changes is removed, so that a past state is computed from all changes again. It then shows an
+ * earlier value where a later one was removed.
  */
 export const blankFilledSql = statement(
   'blank_filled',

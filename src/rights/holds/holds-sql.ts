@@ -4,18 +4,21 @@ import { statement } from '../../db/db.ts'
 /** Whether a hold h is in force at a time. */
 const inForce = (at: string) => `h.released_at is null and (h.until is null or h.until > ${at})`
 
-/** The people who are held at a time. The internal identifiers of the holds lead to them, also after merges. */
+/** The people who are held at a time. The internal identifiers in the holds lead to them, also after merges. */
 export const heldPeople = (at: string): string =>
   `select coalesce((${survivorOf('p.id')}), p.id) as id from person_holds h cross join lateral unnest(h.people) as p(id)
      where h.organization_id = $1 and ${inForce(at)}`
 
-/** $2: people, $3: the time. Returns those of them who are held. */
+/** $2: people, $3: the time. Returns the held ones. */
 export const readHeldSql = statement(
   'read_held',
   `select distinct x.id from (${heldPeople('$3')}) x where x.id = any($2::uuid[])`,
 )
 
-/** $2: a person and those who were merged into it, $3: the time. The holds of them that are in force, the first one first. */
+/**
+ * $2: a person and the people who were merged into it, $3: the time. Returns their holds that are in force, oldest
+ * first.
+ */
 export const readHoldsOfSql = statement(
   'read_holds_of',
   `select h.id, h.people, h.reason, h.until, h.actor, h.created_at from person_holds h
@@ -24,7 +27,7 @@ export const readHoldsOfSql = statement(
 
 /**
  * $2: the time, $3: after this id, $4: limit, $5: a person, or null for all. Returns the holds that are in force, with
- * their current people. A merge makes one person of several.
+ * their current people. Several people of a hold may have been merged into one.
  */
 export const listHoldsSql = statement(
   'list_holds',
@@ -39,20 +42,20 @@ export const listHoldsSql = statement(
      )) order by h.id limit $4`,
 )
 
-/** $2: a person. Returns a row if it was erased and did not come back. */
+/** $2: a person. Returns a row if the person was erased and did not come back. */
 export const isErasedSql = statement(
   'is_erased',
   `select x.id from erasures x where x.organization_id = $1 and x.entity_id = $2
      and not exists (select from entities e where e.organization_id = $1 and e.stack_id = 0 and e.id = $2) limit 1`,
 )
 
-/** The next id. The head is locked. */
+/** Returns the next id. The head must be locked. */
 export const nextHoldIdSql = statement(
   'next_hold_id',
   'select coalesce(max(h.id), 0) + 1 as id from person_holds h where h.organization_id = $1',
 )
 
-/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: when it was made, $8: when it was ended. */
+/** $2: id, $3: people, $4: reason, $5: until, $6: actor, $7: the time of its creation, $8: the time of its end. */
 export const storeHoldSql = statement(
   'store_hold',
   `insert into person_holds (organization_id, id, people, reason, until, actor, created_at, released_at)

@@ -10,12 +10,12 @@ import { readSubject } from '../subject.ts'
 import { isErasedSql, listHoldsSql, nextHoldIdSql, readHeldSql, readHoldsOfSql, storeHoldSql } from './holds-sql.ts'
 import type { HoldBody, HoldShape, HoldsQuery } from './schema.ts'
 
-/** A row of `person_holds`, with the people as they were when they were held. */
+/** A row of `person_holds`, with the people at the time of the hold. */
 type Hold = Omit<HoldShape, 'people'> & { people: string[] }
 
 const defaultLimit = 50
 
-/** The ids of the people who are held now, by a hold of their own or of a person who was merged into them. */
+/** The ids of the people who are held at a time, by a hold of their own or of a person who was merged into them. */
 export async function readHeld({ tx, organization_id }: Within, people: readonly string[], at: string) {
   const held = await tx.query<{ id: string }>(readHeldSql, [organization_id, people, at])
   return new Set(held.map(({ id }) => id))
@@ -24,7 +24,7 @@ export async function readHeld({ tx, organization_id }: Within, people: readonly
 const readHoldsOf = ({ tx, organization_id }: Within, people: readonly string[], at: string) =>
   tx.query<Hold>(readHoldsOfSql, [organization_id, people, at])
 
-/** Throws 409 if one of the people, a person and those who were merged into it, is held. */
+/** Throws 409 if one of `people` is held: a person, and the people who were merged into it. */
 export async function throwIfHeld(within: Within, people: readonly string[], at: string) {
   const [hold] = await readHoldsOf(within, people, at)
   if (!hold) return
@@ -36,13 +36,16 @@ export async function throwIfHeld(within: Within, people: readonly string[], at:
   })
 }
 
-/** The person of a path, deleted or not, with those who were merged into it. Throws a Fault of 404, also for an erased one. */
+/**
+ * Returns the person of a path, deleted or not, and the people who were merged into it. Throws a Fault of 404, also for
+ * an erased person.
+ */
 async function findPeople({ tx, organization_id }: Within, call: Call<unknown>): Promise<string[]> {
   const people = await readSubject({ db: tx, organization_id }, call)
   return (await wasErased({ tx, organization_id }, people[0]!)) ? throwNoPerson() : people
 }
 
-/** Whether a person was erased, and has not come back. */
+/** Whether a person was erased and did not come back. */
 export const wasErased = async ({ tx, organization_id }: Within, person_id: string): Promise<boolean> =>
   (await tx.query(isErasedSql, [organization_id, person_id])).length > 0
 
@@ -80,7 +83,7 @@ export async function holdPerson(call: Call<HoldBody>): Promise<HandlerResult> {
   return { status: 200, data: held }
 }
 
-/** Ends the holds of the person of the path. A person who was separated since stays held. Throws a Fault of 404. */
+/** Ends the holds of the person of the path. A person who was unmerged from it stays held. Throws a Fault of 404. */
 export async function releasePerson(call: Call): Promise<HandlerResult> {
   const change = definitionCallOf(call)
   await changeOrganization(change, change, async locked => {

@@ -10,7 +10,7 @@ const service = useOwnService()
 const dayMs = 86_400_000
 const originName = 'kith.test'
 
-/** Lets the segments and the rules work as if it were `days` later. */
+/** Runs the segments and the rules with a clock that is `days` ahead. */
 async function pass(days: number) {
   const nowMs = () => Date.now() + days * dayMs
   await followSegments(service)
@@ -20,7 +20,7 @@ async function pass(days: number) {
 // biome-ignore lint/suspicious/noExplicitAny: each test names the shape that it expects
 type Item = Record<string, any>
 
-/** An organization of 40 people. Those with the language `de` are in the segment `gone`. */
+/** Creates an organization of 40 people. The people with the language `de` are in the segment `gone`. */
 async function organizationWithPeople(gone = 3) {
   const organization = await service.organization()
   const ok = async (method: string, path: string, body?: object): Promise<Item> => {
@@ -117,7 +117,7 @@ describe('a retention rule', () => {
     await pass(23.2)
     await org.ok('PATCH', '/v1/people/p0', { language: 'de' })
     await followSegments(service)
-    // The follower of the segments does not know of this yet.
+    // The follower of the segments has not read this change yet.
     await org.ok('PATCH', '/v1/people/p1', { language: 'fr' })
     const nowMs = () => Date.now() + 30.2 * dayMs
     await follow(service.db, [retentionRulesFollower({ originName, nowMs, pausePerWork: 0 })], { nowMs })
@@ -159,7 +159,7 @@ describe('a retention rule', () => {
       ...{ nowMs, pausePerWork: 0 },
       get originName() {
         reads += 1
-        // The first erasure reads it once.
+        // The first erasure reads this name once, and the second one fails.
         if (reads > 1) throw new Error('power cut')
         return originName
       },
@@ -244,7 +244,7 @@ describe('a retention rule', () => {
       `update segment_members set entered_at = entered_at - interval '2 days' where organization_id = $1`,
       [org.id],
     )
-    // According to the stored data, the segment had another filter two days ago.
+    // The filter of the segment is newer than these entries, so the stays do not count yet.
     expect(await org.ok('GET', '/v1/retention-rules/1/preview')).toMatchObject({ count: 0, held: 0 })
     await service.sql(
       `update segments set filter_changed_at = filter_changed_at - interval '3 days' where organization_id = $1`,
@@ -293,7 +293,7 @@ describe('a legal hold', () => {
     expect((await org.send('DELETE', '/v1/people/p0/hold')).status).toBe(404)
     expect((await org.ok('GET', `/v1/holds?person=${hold.people[0].id}`)).items).toEqual([])
     await pass(41)
-    // The rule announces the person again, so it has a week.
+    // The rule announces the person again, which gives the person another week.
     expect(await org.left()).toEqual(['p0'])
     await org.ok('POST', '/v1/people/p0/hold', { reason: 'Case 18' })
     await org.ok('POST', '/v1/people/p0/erase', { reason: 'Asked', override_hold: true })
@@ -314,7 +314,7 @@ describe('a legal hold', () => {
     await org.ok('POST', '/v1/people/p1/merge', { from: 'p0' })
     expect((await org.ok('GET', '/v1/holds')).items).toMatchObject([{ people: [{ external_id: 'p1' }] }])
     expect((await org.send('POST', '/v1/people/p1/erase', { reason: 'Asked' })).status).toBe(409)
-    // The hold is now also that of p1.
+    // The hold now covers p1 too.
     await org.ok('POST', '/v1/people/p1/hold', { reason: 'Case 17 and 18' })
     await org.ok('POST', '/v1/people/p1/unmerge', { from_id: id })
     const holdsOf = async (person: string) => (await org.ok('GET', `/v1/holds?person=${person}`)).items

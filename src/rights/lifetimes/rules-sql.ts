@@ -4,7 +4,7 @@ import { heldPeople } from '../holds/holds-sql.ts'
 /** The name of the follower that runs the rules. */
 export const rulesFollowerName = 'retention_rules'
 
-/** $2: the day. The rules of the organization, with what each has done on the day. */
+/** $2: the day. Returns the rules of the organization, with the numbers of each for the day. */
 export const readRulesSql = statement(
   'read_retention_rules',
   `select r.id, r.key, r.segment_id, r.after_days, r.action, r.daily_limit, r.active, r.paused_at, r.created_at, r.updated_at,
@@ -13,15 +13,15 @@ export const readRulesSql = statement(
    where r.organization_id = $1 and r.deleted_at is null order by r.id`,
 )
 
-/** The next id. The head is locked. */
+/** Returns the next id. The head must be locked. */
 export const nextRuleIdSql = statement(
   'next_retention_rule_id',
   'select coalesce(max(r.id), 0) + 1 as id from retention_rules r where r.organization_id = $1',
 )
 
 /**
- * $2: id, $3: key, $4: segment, $5: days, $6: action, $7: daily limit, $8: active, $9: when it stopped itself, $10: created, $11: updated,
- * $12: deleted.
+ * $2: id, $3: key, $4: segment, $5: days, $6: action, $7: daily limit, $8: active, $9: when the rule paused itself,
+ * $10: created, $11: updated, $12: deleted.
  */
 export const storeRuleSql = statement(
   'store_retention_rule',
@@ -33,19 +33,19 @@ export const storeRuleSql = statement(
      paused_at = excluded.paused_at, updated_at = excluded.updated_at, deleted_at = excluded.deleted_at`,
 )
 
-/** $2: rule, $3: people, or null for all. They are told of again. */
+/** $2: rule, $3: people, or null for all. The rule announces these people again. */
 export const deleteNoticesSql = statement(
   'delete_retention_notices',
   `delete from retention_notices n
    where n.organization_id = $1 and n.rule_id = $2 and ($3::uuid[] is null or n.person_id = any($3))`,
 )
 
-// $2 is a segment and $3 the time from which stays in it count, because its filter changed then.
+// $2 is a segment. Stays in it count from $3, the time of the last change of its filter.
 
-/** Since when a member m has stayed in the segment, as far as that counts. */
+/** The start of the stay of a member m in the segment, as far as it counts. */
 const since = 'greatest(m.entered_at, $3::timestamptz)'
 
-/** $4: rule, $5: the time. Forgets the notices of those who have left the segment since, even for a moment, or who are held. */
+/** $4: rule, $5: the time. Deletes the notices of people who are held or have left the segment, even for a moment. */
 export const deleteStaleNoticesSql = statement(
   'delete_stale_notices',
   `delete from retention_notices n where n.organization_id = $1 and n.rule_id = $4 and (
@@ -56,10 +56,13 @@ export const deleteStaleNoticesSql = statement(
    )`,
 )
 
-/** A member m who has stayed since before $4. */
+/** A member m who has stayed since $4 or longer. */
 const stays = `m.organization_id = $1 and m.segment_id = $2 and ${since} <= $4::timestamptz`
 
-/** $4: entered before, $5: the time, $6: the people to count at most. Returns who has stayed for so long, who is held, and the people. */
+/**
+ * $4: entered before, $5: the time, $6: the maximum number of people to count. Returns the number of people who have
+ * stayed that long, of those who are held, and of all people.
+ */
 export const countStaysSql = statement(
   'count_stays',
   `select count(*) filter (where not m.is_held)::integer as count, count(*) filter (where m.is_held)::integer as held,
@@ -72,8 +75,8 @@ export const countStaysSql = statement(
 )
 
 /**
- * $4: entered before, $5: the time, $6: rule, $7: days, $8: only people without a notice of the rule, $9: limit. The
- * people who are not held, who have stayed for the longest time first.
+ * $4: entered before, $5: the time, $6: rule, $7: days, $8: only people without a notice of the rule, $9: limit.
+ * Returns the people who are not held, with the longest stays first.
  */
 export const listStaysSql = statement(
   'list_stays',
@@ -87,7 +90,10 @@ export const listStaysSql = statement(
    order by s.entered_at, s.id`,
 )
 
-/** $4: rule, $5: the time, $6: people, or null for all, $7: limit. The people who are due and have stayed since they were told of. */
+/**
+ * $4: rule, $5: the time, $6: people, or null for all, $7: limit. Returns the people who are due and have not left the
+ * segment since their notice.
+ */
 export const findDueSql = statement(
   'find_due',
   `select n.person_id as id from retention_notices n join segment_members m
@@ -96,7 +102,10 @@ export const findDueSql = statement(
    order by n.due_at, n.person_id limit $7`,
 )
 
-/** $4: rule, $5: people, $6: days, $7: no due time before it. Returns the people who are members, and when each is due. */
+/**
+ * $4: rule, $5: people, $6: days, $7: the earliest due time. Returns the people who are members, and the due time of
+ * each.
+ */
 export const insertNoticesSql = statement(
   'insert_retention_notices',
   `insert into retention_notices (organization_id, rule_id, person_id, entered_at, due_at)
@@ -106,7 +115,7 @@ export const insertNoticesSql = statement(
    on conflict do nothing returning person_id, due_at`,
 )
 
-/** $2: rule, $3: the day, $4: told, $5: erased or deleted, $6: the time. Adds to the numbers of the day. */
+/** $2: rule, $3: the day, $4: announced, $5: erased or deleted, $6: the time. Adds to the numbers of the day. */
 export const countRunSql = statement(
   'count_retention_run',
   `insert into retention_runs (organization_id, rule_id, day, told, done, updated_at) values ($1, $2, $3::date, $4, $5, $6)
@@ -114,7 +123,7 @@ export const countRunSql = statement(
      done = retention_runs.done + excluded.done, updated_at = excluded.updated_at, logged = false`,
 )
 
-/** Returns the numbers that the log does not tell yet. */
+/** Returns the numbers that have not been logged yet, and marks them as logged. */
 export const logRunsSql = statement(
   'log_retention_runs',
   `update retention_runs d set logged = true from retention_rules r
@@ -122,7 +131,7 @@ export const logRunsSql = statement(
    returning d.rule_id, d.day::text as day, d.told, d.done, r.action`,
 )
 
-/** $2: rule. The last year, newest first. */
+/** $2: rule. Returns the runs of the last year, newest first. */
 export const listRunsSql = statement(
   'list_retention_runs',
   `select d.day::text as day, d.told, d.done, d.updated_at from retention_runs d

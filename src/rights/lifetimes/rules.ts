@@ -20,10 +20,10 @@ import {
 } from './rules-sql.ts'
 import type { PreviewItem, RuleBody, RulePatch, RuleShape } from './schema.ts'
 
-/** A row of `retention_rules`, with what the rule has done today. */
+/** A row of `retention_rules`, with the rule's numbers of today. */
 export type Rule = Omit<RuleShape, 'segment' | 'paused' | 'today'> & {
   segment_id: number
-  /** When the rule stopped itself. Null unless it has. */
+  /** The time at which the rule paused itself. Null for a running rule. */
   paused_at: string | null
   told: number
   done: number
@@ -33,13 +33,18 @@ const maxRules = 100
 const defaultDailyLimit = 1_000
 const previewItems = 1_000
 
-/** The day of a time in UTC, which a daily limit is for. */
+/** The day of a time in UTC. Daily limits count by it. */
 export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 
-/** The most people that a rule may take in a day: a tenth of all, and at least one. To take more pauses the rule. */
+/**
+ * The maximum number of people that a rule may take in a day: a tenth of all, and at least one. The rule pauses itself
+ * instead of taking more.
+ */
 export const maxOfDay = (people: number): number => Math.max(1, Math.floor(people / 10))
 
-/** How many people are counted for {@link maxOfDay} of a rule: more allow no more. */
+/**
+ * The number of people to count for {@link maxOfDay} of a rule. A larger count would allow no more than the rule needs.
+ */
 export const peopleToCount = ({ daily_limit, told, done }: Rule): number => 10 * Math.max(daily_limit, told, done)
 
 const pauseAdvice =
@@ -49,8 +54,8 @@ export const segmentOf = ({ segments }: Definitions, { segment_id }: Pick<Rule, 
   segments.find(({ id }) => id === segment_id)
 
 /**
- * The segment of a rule and the time from which stays in it count: when its filter, or that of a segment that it names, was changed last. In a
- * deleted segment no stay counts.
+ * The segment of a rule, and the time from which stays in it count: the last change of its filter, or of a filter that
+ * it names. In a deleted segment no stay counts.
  */
 export function staysOf(rule: Rule, definitions: Definitions): [segment_id: number, countsFrom: string] {
   const segment = segmentOf(definitions, rule)
@@ -61,7 +66,7 @@ export function staysOf(rule: Rule, definitions: Definitions): [segment_id: numb
   return [rule.segment_id, changes.at(-1) ?? 'infinity']
 }
 
-/** The time before which a person must have entered a segment to have been in it for this number of days. */
+/** The latest time of entry for a stay of this number of days. */
 export const enteredBefore = (nowMs: number, days: number): string => new Date(nowMs - days * 86_400_000).toISOString()
 
 function toJson(rule: Rule, definitions: Definitions): RuleShape {
@@ -95,16 +100,18 @@ export async function answerRules(call: Call): Promise<HandlerResult> {
 
 const idOf = ({ params }: Call<unknown>) => Number(params.id)
 
-/** Throws a Fault of 404, as the others that read one rule. */
+/** Returns a rule. Throws a Fault of 404. */
 export async function answerRule(call: Call): Promise<HandlerResult> {
   const { rules, definitions } = await findRules(call)
   return { status: 200, data: toJson(ruleIn(rules, idOf(call)), definitions) }
 }
 
-/** A rule as it is and as it is to be. Undefined: it does not exist yet, or no longer. */
+/** A rule before and after a change. A new rule has no `before`, and a deleted one no `after`. */
 type RuleChange = { before?: Rule; after?: Rule }
 
-/** Changes a rule under the lock of the head, and logs it. Most changes make the follower report its people again. */
+/**
+ * Changes a rule under the lock of the head, and logs it. After most changes, the follower announces its people again.
+ */
 export function changeRules(
   context: Context,
   call: ChangeCall,
@@ -176,7 +183,7 @@ export async function deleteRule(call: Call): Promise<true> {
   return true
 }
 
-/** The people whom the rule would take today. */
+/** Lists the people whom the rule would take today. */
 export async function answerPreview(call: Call): Promise<HandlerResult> {
   requireScope(call.caller, 'people:read', ', which reads the people of the preview')
   const { db, organization_id } = call.context
@@ -196,7 +203,7 @@ export async function answerPreview(call: Call): Promise<HandlerResult> {
   return { status: 200, data: { count, held, daily_limit, would_pause, items } }
 }
 
-/** The runs of the rule, by day. */
+/** Lists the runs of the rule by day. */
 export async function answerRuns(call: Call): Promise<HandlerResult> {
   const { db, organization_id } = call.context
   const { id } = ruleIn(await readRules(call.context, Date.now()), idOf(call))

@@ -45,13 +45,13 @@ const defaultPausePerWork = 1
 
 type RuleOptions = { originName: string; nowMs?: () => number; pausePerWork?: number }
 
-/** A pass of the follower over one rule. `now` is its time as RFC 3339. */
+/** A pass of the follower over one rule. `now` is the time of the pass in RFC 3339. */
 type Run = { task: Task; rule: Rule; author: Author; nowMs: number; now: string; options: RuleOptions }
 
 /**
- * Runs the retention rules. Announces the people whose time is over in a week, and erases or deletes those whose week
- * is over. Each small set commits with the numbers of the day that the daily limit counts. It works by the clock, and
- * at once after a change of a rule.
+ * Runs the retention rules. Announces the people whose time ends in a week, and erases or deletes the people whose week
+ * is over. Each small set commits together with the numbers of the day, which the daily limit counts. It works by the
+ * clock, and immediately after a change of a rule.
  */
 export function retentionRulesFollower(options: RuleOptions): Follower {
   return {
@@ -97,13 +97,13 @@ async function runRule(run: Run): Promise<void> {
   else await inSetsOf(run, due, 1, ([id]) => erase(run, id!))
 }
 
-/** A limit may have been lowered below what was done today. */
+/** The rest of a daily limit. A limit may have been lowered below the number of today. */
 const leftOf = (limit: number, done: number) => Math.max(0, limit - done)
 
 type PersonId = { id: string }
 const idsOf = (rows: readonly PersonId[]) => rows.map(({ id }) => id)
 
-/** Runs sets of people, with a pause after each, until the process stops. */
+/** Runs sets of people, with a pause after each, until the process ends. */
 async function inSetsOf(
   { task: { signal }, options: { pausePerWork = defaultPausePerWork } }: Run,
   ids: readonly string[],
@@ -117,13 +117,13 @@ async function inSetsOf(
   })
 }
 
-/** The rule under the lock of the head. Undefined if it was changed since the run began. */
+/** Reads the rule under the lock of the head. Undefined if it has changed since the run began. */
 async function readUnchanged({ tx, organization_id }: Locked, { rule, nowMs }: Run): Promise<Rule | undefined> {
   const rules = await readRules({ db: tx, organization_id }, nowMs)
   return rules.find(({ id, updated_at }) => id === rule.id && updated_at === rule.updated_at)
 }
 
-/** Returns the people who are in the segment and not held, under the lock of the head, at most as many as `left`. */
+/** Returns the people who are in the segment and not held, under the lock of the head, at most `left`. */
 async function readTakeable(
   locked: Locked,
   run: Run,
@@ -134,7 +134,7 @@ async function readTakeable(
   const rule = await readUnchanged(locked, run)
   const segment = rule && segmentOf(definitions, rule)
   const parsed = segment && parseSegmentFilter(segment, definitions, run.nowMs)
-  // A segment that was deleted or is no longer valid has no people.
+  // A deleted or invalid segment has no people.
   if (!parsed || people.length === 0) return []
   const matching = await readMatchesOf(tx, definitions, [parsed.condition], people)
   const held = await readHeld(locked, people, run.now)
@@ -142,7 +142,7 @@ async function readTakeable(
   return people.filter(person => isIn.has(person) && !held.has(person)).slice(0, left(rule))
 }
 
-/** As {@link readTakeable}, of the people who are due and have stayed in the segment since they were told of. */
+/** Like {@link readTakeable}, for people who are due and have not left the segment since their notice. */
 async function readDue(locked: Locked, run: Run, people: readonly string[]): Promise<string[]> {
   const { rule, now } = run
   const asked = [locked.organization_id, ...staysOf(rule, locked.definitions), rule.id, now, people, people.length]
@@ -153,7 +153,7 @@ async function readDue(locked: Locked, run: Run, people: readonly string[]): Pro
 const countRun = ({ tx, organization_id, at }: Locked, { rule, nowMs }: Run, told: number, done: number) =>
   tx.query(countRunSql, [organization_id, rule.id, dayOf(nowMs), told, done, at])
 
-/** Logs that people will be erased or deleted. */
+/** Logs the announcement that people will be erased or deleted. */
 function tell(run: Run, people: readonly string[]): Promise<void> {
   const { task, rule, author, nowMs } = run
   return changeOrganization(task, author, async locked => {
@@ -187,7 +187,7 @@ function deletePeople(run: Run, people: readonly string[]): Promise<void> {
     const writes = taken.map(id =>
       newWrite({ operation: 'delete', stack_id: peopleStackId, address: { id }, body: {}, ...author }),
     )
-    // A deletion has no values that the limits are for.
+    // A deletion has no values, so the limits do not matter.
     await writeWithin(tx, definitions, writes, defaultLimits)
     await tx.query(deleteNoticesSql, [organization_id, rule.id, taken])
     await countRun(locked, run, 0, taken.length)
@@ -195,7 +195,7 @@ function deletePeople(run: Run, people: readonly string[]): Promise<void> {
   })
 }
 
-/** Erases a person as a request does, with a certificate. A hold and a break of its stay are asked for under the lock of the head. */
+/** Erases a person as a request does, with a certificate. It checks holds and the stay under the lock of the head. */
 async function erase(run: Run, person_id: string): Promise<void> {
   const { task, rule, author, options } = run
   const context = { ...task, originName: options.originName }
@@ -218,7 +218,7 @@ async function pauseRule(run: Run): Promise<void> {
 
 type UnloggedRun = { rule_id: number; day: string; told: number; done: number; action: Rule['action'] }
 
-/** Logs what the rules have done, also what a process that died has left unlogged. */
+/** Logs the numbers of the rules, including those that a killed process did not log. */
 const logRuns = (task: Task): Promise<void> =>
   changeOrganization(task, retentionAuthor(), async ({ tx, organization_id }) => {
     const runs = await tx.query<UnloggedRun>(logRunsSql, [organization_id])

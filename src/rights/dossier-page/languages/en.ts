@@ -5,10 +5,10 @@ import type { Channel } from '../../../values/channels.ts'
 import { type Html, html } from '../../../values/html.ts'
 import type { SectionType } from '../../dossier-schema.ts'
 
-/** The words of the page in one language. */
+/** The texts of the page in one language. */
 export type DossierWords = typeof en
 
-/** The names of columns and of rows. A member of a line has the label of its name. */
+/** The labels of columns and rows. The label of a line's member has the member's name as its key. */
 export type Label = keyof DossierWords['labels']
 
 export const en = {
@@ -17,7 +17,7 @@ export const en = {
   lead: (holder: Html, day: Html) => html`This is everything that ${holder} held about you in this system on ${day}.`,
   madeBy: (time: Html, subject: string) => html`${time}, by ${subject}`,
   facts: { made: 'Made', questions: 'Questions', privacy: 'Privacy notice', contents: 'Contents' },
-  /** The line of numbers below the facts, for those who make dossiers. */
+  /** The line of technical data below the facts, for the people who make dossiers. */
   numbers: (id: string, head: number, log: string) =>
     `Internal identifier ${id}. State of the change log: number ${head} of ${log}.`,
   complete: (entries: number) => `This page is complete. It shows ${entries} entries.`,
@@ -134,7 +134,7 @@ export const en = {
     after: 'After',
     who: 'Who',
   },
-  /** The title of each section, the text below it, and the text of one without lines. */
+  /** The title of each section, the text below it, and the text of an empty section. */
   sections: {
     profile: ['Profile', 'Your name, how to reach you, and when your profile was stored.', 'There is no profile.'],
     attribute: ['Further details', 'What else is stored about you.', 'No further details are stored.'],
