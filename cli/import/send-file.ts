@@ -13,7 +13,7 @@ import type { RejectsFile } from './rejects-file.ts'
 /** The outcome of sending a file. With `hasRefused`, the file has lines that an earlier command refused. */
 export type Outcome = { state: ImportState; hasRefused: boolean; stopped: boolean; error: Error | null }
 
-/** What `sendFile` needs from its command. `retry` repeats work that failed for a temporary reason. */
+/** The objects that `sendFile` needs from its command. `retry` repeats work that failed for a temporary reason. */
 export type Sending = {
   signal: AbortSignal
   isStopped: () => boolean
