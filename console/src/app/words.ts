@@ -6,7 +6,8 @@ export type Language = (typeof languages)[number]
 type Text = readonly [en: string, de: string, it: string]
 type Entry = Text | ((...values: never[]) => Text) | Record<Language, object> | Entries
 /**
- * Texts by their names. A text with a value is a function. Texts may be in groups, whose languages may also be apart.
+ * Texts by their names. A text with a value is a function. Texts may be in groups. A group may also have one object per
+ * language.
  */
 export type Entries = { readonly [name: string]: Entry }
 
