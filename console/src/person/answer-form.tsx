@@ -49,8 +49,8 @@ export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: P
 const maxRepeats = 3
 
 /**
- * Records an answer of a person with the state `base`. If only other values have changed since, it retries. If another
- * answer has changed, it records nothing and returns the current person.
+ * Records an answer of a person who was read as `base`. If only other values have changed since, it retries. If the
+ * answer to this purpose has changed, it records nothing and returns the current person.
  */
 async function recordAnswer(base: Person, draft: AnswerDraft, purpose: Purpose) {
   const body = { consents: [assignmentOf(draft, purpose)] }
