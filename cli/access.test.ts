@@ -15,7 +15,7 @@ beforeEach(async () => {
   expect(await runInProcess(login, environment, folder, client_secret)).toMatchObject({ code: 0 })
 })
 
-/** The database is another one, so a command that used it would fail. */
+/** DATABASE_URL leads to no server, so a command that uses the database fails. */
 const environment = { XDG_CONFIG_HOME: folder, DATABASE_URL: 'postgresql://127.0.0.1:1/nowhere' }
 const kith = (...words: string[]) => runInProcess([...words, '--profile', organization.key], environment, folder)
 /** The result that a command prints. */

@@ -95,7 +95,7 @@ function parseHaving(text: string, tests: Having[]): Having[] {
   return [...tests, { name: name.trim(), value: { operator, operand: scalarOf(operand!.trim()) } }]
 }
 
-/** A number, or the text. */
+/** Parses a number. Any other text stays a text. */
 const scalarOf = (text: string) => (/^-?\d/.test(text) && !Number.isNaN(Number(text)) ? Number(text) : text)
 
 async function run(environment: NodeJS.ProcessEnv, owner: string, options: Options) {
@@ -156,7 +156,9 @@ async function printGroups(options: Options, lines: AsyncIterable<AggregateLine>
   if (format === 'table') printStderr(`${count === 1 ? '1 group' : `${count} groups`}, at change ${sequence}`)
 }
 
-/** A fetch for a client that reads lines, and the line that it read last, each once, with all digits of its numbers. */
+/**
+ * `fetch` keeps the text of a streamed response. `nextLine` returns its next line, and keeps all digits of the numbers.
+ */
 type ExactFetch = { fetch: typeof fetch; nextLine: () => unknown }
 
 function createExactFetch(): ExactFetch {

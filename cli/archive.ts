@@ -7,7 +7,7 @@ import { UsageError } from './command.ts'
 import { hasData } from './doctor/storage.ts'
 import { newPlainCommand } from './kith-command.ts'
 
-/** A running service archives the log of a copy within its interval. */
+/** A running service archives the log that a copy needs within its interval. */
 const gracePatienceMs = 60_000
 
 export function archiveCommand(environment: NodeJS.ProcessEnv) {

@@ -9,7 +9,7 @@ import { query } from '../test/support/embedded-service.ts'
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, pathTo, serveOn } = ground
 
-/** Two holders of a backup, and somebody else. Their identity files are as age-keygen writes them. */
+/** Two recipients of a backup and a third key. The identity files have the format of age-keygen. */
 const holders: { identity: string; recipient: string; file: string }[] = []
 beforeAll(async () => {
   for (const name of ['ada', 'bob', 'eve']) {
@@ -21,7 +21,7 @@ beforeAll(async () => {
   }
 })
 
-/** Makes an encrypted backup of some people for the first two holders. */
+/** Makes an encrypted backup of some people for the two recipients. */
 async function encrypted() {
   const url = await newDatabase()
   const { send } = await (await serveOn(url)).organization()
@@ -106,7 +106,7 @@ it('a backup never holds the master key, and its keys open with the master key a
   const backup = await run(['backup', 'plain.backup'])
   expect(backup.stderr).toContain('Signed by kith+')
   expect(backup.stderr).toContain('The backup lies beside the master key')
-  // The rows are compressed, so the text of all tables is looked through, too.
+  // The rows are compressed, so the test also searches the text of all tables.
   const text = JSON.stringify(await contentsOf(url))
   const bytes = await readFile(pathTo('plain.backup'))
   for (const form of [key, key.toString('base64'), key.toString('base64url'), key.toString('hex')])

@@ -41,7 +41,7 @@ async function expectConsistent(restored: string, origin: string, organizationId
   return stored.head
 }
 
-/** Lets the addresses of a person and of an erased one bounce. */
+/** Records bounces of the address of a person and of the address of an erased person. */
 async function suppress({ send, client }: Pick<Organization, 'send' | 'client'>) {
   for (const name of ['bounced', 'erased']) {
     await client.people.create({ external_id: name, email: `${name}@example.com` })
@@ -118,7 +118,7 @@ describe('a backup of the server that DATABASE_URL names', { timeout: 90_000 }, 
 
     const target = await emptyDatabase()
     const restored = await kith(['restore', file], target)
-    // Numbers after the backup are given again, so positions in the original must be refused.
+    // The restored log assigns numbers after the backup again, so it must refuse positions of the original.
     const logIds = (at: string) => query(at, 'select organization_id, log_id from change_heads order by 1')
     const [old, renewed] = [await logIds(url), await logIds(target)]
     expect(renewed.map(({ organization_id }) => organization_id)).toEqual(old.map(each => each.organization_id))

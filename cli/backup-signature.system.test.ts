@@ -29,12 +29,12 @@ beforeEach(async () => {
   bytes = await readFile(pathTo(file))
 })
 
-/** The header with another time, as a change that an attacker makes. */
+/** Returns the header with another time, as an attacker would change it. */
 const change = ({ header }: { header: Record<string, unknown> }) => ({
   header: { ...header, at: '2001-01-01T00:00:00.000Z' },
 })
 
-/** Writes the file of an attacker. Returns its name. */
+/** Writes a forged file. Returns its name. */
 async function forge(signer?: Parameters<typeof forgeBackup>[2]) {
   const name = newFile()
   await writeFile(pathTo(name), forgeBackup(bytes, change, signer))
@@ -71,7 +71,7 @@ describe('the signature of a backup', { timeout: 60_000 }, () => {
     const attacker = makeSigner()
     const target = await emptyDatabase()
     const refusals: [string, string[], RegExp][] = [
-      // The attacker names the true key, and has not its private half.
+      // The header names the true key, but the attacker does not have its private key.
       [
         await forge({ ...attacker, verifierKey: signedBy }),
         [],

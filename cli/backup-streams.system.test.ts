@@ -14,7 +14,7 @@ const { emptyDatabase, kith, newFile, pathTo } = fixture
 
 const program = fileURLToPath(new URL('./main.ts', import.meta.url))
 
-/** Runs a line of bash, in which `kith` is the program, with these variables. */
+/** Runs a line of bash with these variables. `kith` calls the program. */
 async function bash(line: string, variables: Record<string, string>) {
   const child = spawn('bash', ['--norc', '-c', `set -o pipefail; kith() { "$node" "$program" "$@"; }; ${line}`], {
     cwd: fixture.folder,

@@ -75,7 +75,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Backup
   }
 }
 
-/** A warning if the file lies beside the master key. */
+/** Returns a warning if the file is in the folder of the master key. */
 function besideKey(config: Config, environment: NodeJS.ProcessEnv, file: string): string | undefined {
   const keyFile = keyFilePath(config)
   if (file === '-' || keyFile === undefined || dirname(resolve(pathOf(environment, file))) !== dirname(keyFile)) return
@@ -91,7 +91,7 @@ function refuseOutput({ json }: BackupOptions) {
 /** Writes the backup to standard output, which stays open. */
 async function writeOutput(config: Config, options: BackupOptions): Promise<Published> {
   let bytes = 0
-  // The command would end without a message at an error. The stream below reports it.
+  // The default listener ends the command without a message. The stream below reports the error.
   process.stdout.removeAllListeners('error').on('error', () => {})
   const open = () =>
     new Writable({
@@ -140,10 +140,10 @@ async function writeFile(config: Config, { file, path }: BackupFile, options: Ba
   }
 }
 
-/** Where a backup is written. `publish` puts the complete backup in its place, and returns its size in bytes. */
+/** The destination of a backup. `publish` moves the complete backup into place, and returns its size in bytes. */
 type Target = { open(): Writable; publish(): Promise<number> }
 
-/** The target that gets the encrypted bytes, if there are recipients. */
+/** Wraps the target so that it gets encrypted bytes, if there are recipients. */
 async function encrypting({ open, publish }: Target, { recipient }: BackupOptions): Promise<Target> {
   if (recipient.length === 0) return { open, publish }
   const encryption = await encryptFor(recipient)
@@ -153,7 +153,7 @@ async function encrypting({ open, publish }: Target, { recipient }: BackupOption
   }
 }
 
-/** A backup that is in its place. `unrecorded` says why the database does not know of it. */
+/** A complete backup. `unrecorded` says why the database has no record of it. */
 type Published = Taken & { bytes: number; unrecorded: string | undefined }
 
 async function takeSnapshot(config: Config, target: Target, options: BackupOptions): Promise<Published> {
@@ -184,7 +184,7 @@ async function takeSnapshot(config: Config, target: Target, options: BackupOptio
   }
 }
 
-/** Stores when the backup was made. A standby and a role that may only read refuse it. */
+/** Stores the time of the backup. A standby and a read-only role refuse the write. */
 const record = (client: pg.Client, at: string): Promise<string | undefined> =>
   client.query(recordBackupSql.text, [at]).then(
     () => undefined,

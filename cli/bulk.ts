@@ -12,7 +12,7 @@ import { warningLines } from './terminal.ts'
 
 const scopes = 'people:read people:write records:read records:write'
 
-/** Adds the options that all commands which begin a job have. */
+/** Adds the options of all commands that start a job. */
 const runOptions = (command: PlainCommand) =>
   conditionsOfPeople(command)
     .option(

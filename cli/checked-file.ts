@@ -6,8 +6,8 @@ import { defaultLimits } from '../src/process/config.ts'
 import { type Detail, Fault } from '../src/values/errors.ts'
 
 /**
- * Parses a file of JSON as the service parses a body: texts are trimmed, and repeated or unknown keys are refused. Throws what
- * `buildError` makes of the faults, each with its JSON Pointer.
+ * Parses a JSON file like the body of a request: it trims texts, and refuses repeated and unknown keys. Throws the
+ * error that `buildError` makes of the faults, each with its JSON Pointer.
  */
 export function parseChecked<Schema extends TSchema>(
   schema: Schema,
@@ -25,6 +25,6 @@ export function parseChecked<Schema extends TSchema>(
   }
 }
 
-/** The message of a file with faults, a line each. */
+/** The message about a file, with one line for each fault. */
 export const listFaults = (name: string, details: readonly Detail[]): string =>
   [`${name} cannot be used:`, ...details.map(({ path, message }) => `  ${path || '/'} ${message}`)].join('\n')

@@ -84,7 +84,7 @@ export function clientCommand(environment: NodeJS.ProcessEnv) {
   return clients
 }
 
-/** No organization has more clients than this. */
+/** The limit exceeds the number of clients of any organization. */
 const maxListed = 1_000_000
 
 const columns = [...['client_id', 'name'], wordsColumn('scopes'), ...['role', 'created_at', 'revoked_at']]

@@ -10,7 +10,7 @@ it.each([
   ['seed --print', ['seed', '--people', '1000000', '--print', 'people']],
 ])('kith %s exits without a message when the reader closes the pipe', async (_, words) => {
   const { token, client } = await service.organization()
-  // More than a pipe takes.
+  // The output is larger than the buffer of a pipe.
   const people = Array.from({ length: 3_000 }, (_, i) => ({ external_id: `p${i}`, first_name: 'x'.repeat(100) }))
   for await (const answer of client.people.import(people)) expect(answer).not.toHaveProperty('error')
   const { child, ended } = startCommand(words, { KITH_URL: service.address, KITH_TOKEN: token })

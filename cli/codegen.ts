@@ -67,7 +67,7 @@ function attributeText(attribute: Attribute, indent: string): string {
   return `${comment(about, key, indent)}${key}: { type: '${type}'; cardinality: '${cardinality}'${target}${values}${required} }`
 }
 
-/** A literal type. JSON escapes what TypeScript escapes, but for two line ends. */
+/** A literal type. JSON escapes the same characters as TypeScript, except two line separators. */
 const literal = (value: string | number | boolean): string =>
   JSON.stringify(value).replace(/[\u2028\u2029]/g, end => `\\u${end.charCodeAt(0).toString(16)}`)
 
@@ -77,7 +77,7 @@ function braced(lines: string[], indent: string): string {
   return `{\n${lines.map(line => `${indent}${line}\n`).join('')}${indent.slice(2)}}`
 }
 
-/** A one-line comment with the name and description, if they say more than the key. It escapes the end of a comment. */
+/** A one-line comment with the name and description, if they differ from the key. It escapes the end of a comment. */
 function comment(about: string, key: string, indent: string): string {
   if (about === key) return ''
   return `/** ${about.replace(/\s+/g, ' ').trim().replaceAll('*/', '*\\/')} */\n${indent}`

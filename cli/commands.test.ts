@@ -31,7 +31,7 @@ const run = (args: string[]) => runInProcess(args, environment, folder)
 
 /** Runs a command with `--json` and returns the parsed result. */
 const json = async (...args: string[]) => JSON.parse((await run([...args, '--json'])).stdout)
-/** Returns the kid of an older key whose tokens this file does not use. */
+/** Returns the kid of an older key. No test of this file uses its tokens. */
 async function spareKey(): Promise<string> {
   const { kid } = await json('keys', 'rotate')
   // The next rotation deletes a key that has signed nothing.
@@ -56,7 +56,7 @@ async function leftOrganization(): Promise<string[]> {
   return ['left', '--yes']
 }
 
-/** Makes a backup. From then on the commands use an empty database. */
+/** Makes a backup, and switches the following commands to an empty database. */
 async function restoreElsewhere(): Promise<string[]> {
   await json('backup', 'whole.backup')
   empty = await createTestDatabase()
@@ -64,12 +64,13 @@ async function restoreElsewhere(): Promise<string[]> {
   return ['whole.backup']
 }
 
-/** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
+/** The id of the newest bulk job. */
 const firstJob = async (): Promise<string[]> => [(await json('bulk', 'list', '--limit', '1'))[0].id]
 
 /** A role of PostgreSQL, which all databases of the server share. */
 const views = `views_${process.pid}`
 
+/** Every command with wrong arguments, correct arguments, and the result of the correct ones. */
 const commands: Row[] = [
   { args: ['migrate'], wrongArgs: ['now'], correctArgs: () => [], result: { ran: [] } },
   { args: ['org', 'create'], wrongArgs: [], correctArgs: () => ['acme'], result: { key: 'acme' } },
@@ -428,7 +429,7 @@ const groups = [
   ['observed'],
 ]
 
-/** The line of the documents that names a command, or all of its group, among those that ask before they go on. */
+/** Matches the sentence of the documents that lists a command, or its whole group, as one that asks first. */
 const askingCommand = ([group, name]: string[]) =>
   new RegExp(`^.*\`${group}( ${name})?\`.*\n?.* ask on a terminal`, 'm')
 
@@ -476,10 +477,11 @@ it('this file tests every command', async () => {
     const inner = groups.some(([group]) => group === name) ? await names(name) : ['']
     found.push(...inner.filter(each => each !== 'help').map(each => `${name} ${each}`.trim()))
   }
-  // follow prints lines until a signal ends it: cli/follow.system.test.ts. The output of dossier and duplicates is lines, too, and that of api
-  // is the body of a response. mcp waits for an assistant: cli/mcp.system.test.ts. distribute needs Citus: cli/distribute.test.ts.
-  // cli/entities.test.ts, cli/segments.test.ts, cli/lifetimes.test.ts, cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts and
-  // cli/restore.system.test.ts (backup verify) and test/process/archive.test.ts test the others.
+  // Other files test the other commands. follow prints lines until a signal ends it: cli/follow.system.test.ts. dossier
+  // and duplicates print lines too, and api prints the body of a response. mcp waits for an assistant:
+  // cli/mcp.system.test.ts. distribute needs Citus: cli/distribute.test.ts. The rest is in cli/entities.test.ts,
+  // cli/segments.test.ts, cli/lifetimes.test.ts, cli/duplicates.test.ts, cli/webhooks.test.ts, cli/keys.test.ts,
+  // cli/restore.system.test.ts (backup verify) and test/process/archive.test.ts.
   const records = ['get', 'list', 'filter', 'search', 'count'].map(name => `records ${name}`)
   const rows = [
     ...records,

@@ -21,7 +21,7 @@ afterAll(() => rm(folder, { recursive: true }))
 
 const printScript = (shell: string) => runInProcess(['completion', shell], {})
 
-/** The completions of a real bash with the script, for a line with the cursor at its end. */
+/** The completions that a real bash offers with the script, for a line with the cursor at its end. */
 async function completeInBash(line: string): Promise<string[]> {
   const script = `
     ${bashScript}

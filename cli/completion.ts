@@ -44,7 +44,7 @@ function candidatesFor(program: Command, words: string[]): Candidate[] {
 
 type Cursor = { command: Command; position: number; option: Option | undefined }
 
-/** Finds the command of the next word, and the position of the argument or the option that it is the value of. */
+/** Finds the command that the next word belongs to, and the argument position or the option that it fills. */
 function findCursor(program: Command, words: string[]): Cursor {
   let cursor: Cursor = { command: program, position: 0, option: undefined }
   for (const word of words) {

@@ -6,8 +6,9 @@ import { printStderr, visible } from './terminal.ts'
 export type YesOption = { yes?: true }
 
 /**
- * Asks on the terminal whether to go on, after the lines that `describe` returns, unless `--yes` was given. Throws a UsageError without a
- * terminal, and an Error after any answer but yes. If `name` is given, the answer must be this name instead: what has it cannot be brought back.
+ * Prints the lines of `describe` and asks on the terminal whether to continue, unless `--yes` was given. With `name`,
+ * the user must type this name, because the deletion is permanent. Throws a UsageError without a terminal, and an Error
+ * after any other answer.
  */
 export async function confirm(
   { yes }: YesOption,
@@ -22,7 +23,7 @@ export async function confirm(
   for (const line of await describe()) printStderr(visible(line))
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
   const answer = await new Promise<string>(resolve => {
-    // Ctrl-C and Ctrl-D close the interface, and leave the cursor behind the question.
+    // Ctrl-C and Ctrl-D close the interface and leave the cursor behind the question.
     terminal
       .once('close', () => resolve('\n'))
       .question(`${shown} ${name === undefined ? '[y/N]' : `Type ${visible(name)} to go on:`} `, resolve)

@@ -12,7 +12,7 @@ import { defaultProfile, findProfile, type Profile } from './profiles/profile-fi
 import { recordOperation, requireOrganization, type Session, withSession } from './session.ts'
 import { createTokenCache, ownTokenSeconds } from './token-cache.ts'
 
-/** The service that a command connects to, and the credentials. */
+/** The options that select a service and its credentials. */
 export type ConnectionOptions = {
   profile?: string | undefined
   url?: string
@@ -41,15 +41,15 @@ export async function connect(
   return createClient({ ...target, ...settings } as ClientOptions)
 }
 
-/** The work of a command at a service, and the same on the database that {@link withSession} opens. */
+/** The work of a command through a service, and the same work on the database that {@link withSession} opens. */
 type Places<T> = {
   service: (client: Client, url: string) => Promise<T>
   database: (session: Session, organizationKey: string | undefined) => Promise<T>
 }
 
 /**
- * Runs a command at the service that {@link connect} finds. It runs on the database with `--org`, and where `connect` would create a
- * token on the database.
+ * Runs a command at the service that {@link connect} finds. With `--org`, or if `connect` would create a token on the
+ * database, the command runs on the database instead.
  */
 export async function atServiceOrDatabase<T>(
   environment: NodeJS.ProcessEnv,
@@ -90,8 +90,8 @@ const accessOf = ({ token, client_id, client_secret }: Profile): Access =>
   token === undefined ? { clientCredentials: { clientId: client_id, clientSecret: client_secret } } : { token }
 
 /**
- * The profile of a command, or null. A profile is used whole: neither its token nor a token of the environment reaches another service
- * than the one it is for.
+ * The profile of a command, or null. A profile is used as a whole, so neither its token nor a token of the environment
+ * goes to the wrong service.
  */
 async function selectProfile(environment: NodeJS.ProcessEnv, options: ConnectionOptions): Promise<Profile | null> {
   const { profile, ...others } = options
@@ -118,7 +118,10 @@ async function requireProfile(environment: NodeJS.ProcessEnv, name: string): Pro
   )
 }
 
-/** The address of the service of this machine: that of HOST and PORT if one is set, else of the service that runs on the data folder. */
+/**
+ * The address of the service of this machine: from HOST and PORT if one is set, else from the service that runs on the
+ * data folder.
+ */
 export function localAddress(environment: NodeJS.ProcessEnv): string {
   const { host, port, tls, databaseUrl, dataDir } = loadConfig(environment)
   const isSet = environment.HOST !== undefined || environment.PORT !== undefined
@@ -129,10 +132,12 @@ export function localAddress(environment: NodeJS.ProcessEnv): string {
 
 type AccessOptions = { url: string | undefined; scope: string }
 
-/** Credentials as a client takes them: exactly one of the three. */
+/** The credentials that a client takes: exactly one of the three. */
 export type Access = Pick<ClientOptions, 'token' | 'getToken' | 'clientCredentials'>
 
-/** The credentials that the options or the environment name. Without a `url`, the command may create its own tokens. */
+/**
+ * Reads the credentials from the options or the environment. Without a `url`, the command may create its own tokens.
+ */
 export async function resolveAccess(
   environment: NodeJS.ProcessEnv,
   options: ConnectionOptions,
@@ -170,7 +175,7 @@ type TokenOptions = {
 }
 
 /**
- * Creates a token for another caller, which the list of tokens has. Throws if the organization or a scope does not
+ * Creates a token for another caller. The list of tokens includes it. Throws if the organization or a scope does not
  * exist, or if another caller has the name.
  */
 export async function makeTokenForOthers(session: Session, options: TokenOptions): Promise<string> {

@@ -126,7 +126,7 @@ describe('kith import of CSV', () => {
     expect((await importCsv(Buffer.from(first, 'latin1'), ...args)).counts).toMatchObject({ created: 1, failed: 2 })
     const refused = await readFile(join(directory, 'people.refused.csv'), 'utf8')
     expect(refused).toMatch(/line 5: has a character between a closing quote and the next separator/)
-    // A spreadsheet writes its own separator, and a corrected file may be refused once more.
+    // A spreadsheet writes its own separator, and the service may refuse a corrected file again.
     await writeFile(join(directory, 'people.refused.csv'), refused.replace('none', 'zoe@example.com'))
     const environment = { KITH_URL: service.address, KITH_TOKEN: token }
     const again = ['import', 'people', 'people.refused.csv', ...args]
@@ -249,7 +249,7 @@ b";31.12.1999;-1.5;yes;1999-1-2;31.12.1999 23:59 +0100;{"a":[1]};x|y z;b;no;1
     expect(counts).toMatchObject({ created: 3, failed: 1 })
     expect(await refusedText()).toContain('does not exist in the time zone: clocks are put forward over it')
     const seen = async (id: string) => (await client.people.get(id)).attribute_values.seen
-    // Clocks show the time of d twice, and the first one counts.
+    // Clocks show the time of d twice. The import takes the first one.
     expect([await seen('b'), await seen('c'), await seen('d')]).toEqual([
       '2026-03-29T01:59:59.999+01:00',
       '2026-03-29T03:00:00+02:00',

@@ -142,7 +142,7 @@ describe('kith deliverability import', () => {
 })
 
 describe('kith deliverability export', () => {
-  /** Carries the people and the events to another organization, in this order or the other one. */
+  /** Imports the people and the events into another organization, people first unless `isReversed`. */
   async function carry(isReversed: boolean) {
     const other = await createShop(service)
     const file = `${other.key}.ndjson`
@@ -159,7 +159,7 @@ describe('kith deliverability export', () => {
     return other
   }
 
-  /** Reads whether the people may be written to, and the states of their addresses. */
+  /** Reads whether the people may be contacted, and the states of their addresses. */
   async function statesOf({ ok, client }: Shop, names: string[]) {
     const { items } = await ok('POST', '/v1/people/contactable', {
       external_ids: names,
@@ -213,7 +213,7 @@ describe('kith deliverability export', () => {
     const visitors = async (shop: Shop) => {
       for (const name of ['gone', 'nobody'])
         await shop.ok('POST', '/v1/people', { external_id: `new-${name}`, email: `${name}@example.com`, consents })
-      // A third bounce suppresses an address that had two.
+      // The third soft bounce suppresses an address.
       await shop.ok('POST', '/v1/deliverability', { events: [event('twice', 'soft_bounce', 0)] })
     }
     const copies = [await carry(false), await carry(true)]

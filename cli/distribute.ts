@@ -21,7 +21,10 @@ export const distributeCommand = (environment: NodeJS.ProcessEnv) =>
       return { value: { statements }, lines: statements.map(text => `${text};`), messages }
     })
 
-/** Runs the statements that are left, unless `dryRun`. Returns them. Throws if the database has no Citus or no workers. */
+/**
+ * Returns the statements that have not run yet, and runs them unless `dryRun` is set. Throws if the database has no
+ * Citus or no workers.
+ */
 async function distribute(url: string, dryRun: boolean): Promise<{ statements: string[]; database: string }> {
   if (!dryRun) await migrate(url)
   const client = new pg.Client({ connectionString: url })

@@ -35,7 +35,7 @@ describe('kith doctor, on a server of its own', () => {
     await database.drop()
   })
 
-  /** Expects that a check is wrong with this message and with advice, and that the exit code is 1. */
+  /** Expects a finding of the check with this message and with advice, and the exit code 1. */
   async function expectWrong(check: string, message: RegExp, more: Record<string, string> = {}) {
     const report = await doctor({ ...environment, ...more })
     expect([report.code, report.healthy]).toEqual([1, false])
@@ -140,7 +140,7 @@ describe('kith doctor, on a server of its own', () => {
       ['warning', 'webhooks 7 of acme fails after change 41: error 23514 (failures: 1)'],
     ])
     expect(found[0]!.advice).toContain('kith retries at 2027-01-15T08:00:00.000Z.')
-    // As the resumption of a webhook leaves it.
+    // The resumption of a webhook clears `not_before`.
     await query(database.url, `update followers set not_before = null`)
     const [due] = findingsOf(await doctor(environment), 'followers')
     expect(due!.advice).toContain('kith retries at once.')

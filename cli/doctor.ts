@@ -35,7 +35,7 @@ async function examine(environment: NodeJS.ProcessEnv): Promise<Finding[]> {
   ]
 }
 
-/** The configuration, or one finding per invalid setting. Without a configuration no other check can run. */
+/** Returns the configuration, or one finding per invalid setting. The other checks need the configuration. */
 function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
   try {
     return loadConfig(environment)
@@ -46,7 +46,7 @@ function readConfiguration(environment: NodeJS.ProcessEnv): Config | Finding[] {
   }
 }
 
-/** The checks of the database and of what is stored in it. */
+/** Checks the database and its data. */
 export async function checkDatabase(config: Config): Promise<Finding[]> {
   const isEmbedded = config.databaseUrl === undefined
   const advice = isEmbedded ? 'See server.log in the data folder.' : 'Check DATABASE_URL, and that the server runs.'

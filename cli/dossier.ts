@@ -66,7 +66,7 @@ async function* jsonOf(lines: AsyncIterable<DossierLine>): AsyncGenerator<string
   }
 }
 
-/** Writes the file under another name first: a dossier that was cut off never has the name of a whole one. */
+/** Writes the file under a temporary name first, so that an incomplete dossier never has the final name. */
 async function writeFileWhole(path: string, text: AsyncIterable<string>): Promise<void> {
   const part = `${path}.part`
   await rm(part, { force: true })

@@ -8,7 +8,7 @@ import { printStderr } from './terminal.ts'
 type SharedKey = NonNullable<DuplicatesBody['by']>[number]
 
 const sharedKeys: readonly string[] = ['email', 'mobile', 'name'] satisfies SharedKey[]
-/** The most groups of a page. */
+/** The maximum number of groups on a page. */
 const maxGroups = 100
 
 export const duplicatesCommand = (environment: NodeJS.ProcessEnv) =>
@@ -47,7 +47,7 @@ function parseKeys(text: string): SharedKey[] {
 
 const columns = 'group score size shared external_id name email mobile date_of_birth created_at'.split(' ')
 
-/** A row for each person of a group that the service shows. `size` counts all of them. */
+/** One row for each person of a group that the service returns. `size` counts all people of the group. */
 const personRows = ({ people, size, score, why }: DuplicateGroup, group: number) =>
   people.map(person => ({
     ...person,

@@ -10,7 +10,7 @@ const commands: RunningCommand[] = []
 
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'kith-cli-test-'))
-  // As root, the embedded PostgreSQL runs as another user, which must be able to enter the folder.
+  // When kith runs as root, the embedded PostgreSQL runs as another user, which must be able to enter the folder.
   await chmod(base, 0o755)
 })
 
@@ -53,7 +53,7 @@ it('commands use the embedded database without a service, with a running one, an
     const headers = { Authorization: `Bearer ${answer.stdout.trim()}` }
     expect((await fetch(`${address}/v1/people/nobody`, { headers })).status).toBe(404)
   }
-  // The commands of the machine find the service by its data folder, whatever its port.
+  // Commands on this machine find the service by its data folder, whatever its port.
   const seed = startCommand(['seed', '--people', '3'], { KITH_DATA_DIR: join(base, '.kith') })
   commands.push(seed)
   expect(await seed.ended).toMatchObject({ code: 0, stderr: expect.stringMatching(/^people: \d created/m) })

@@ -83,7 +83,7 @@ describe('kith people list and filter', () => {
 
   it('sort, in both directions', async () => {
     const sorted = async (sort: string) => {
-      // The first request that sorts by a field builds its index, and may be told to come again.
+      // The first request that sorts by a field builds its index. The service may answer it with 503 until then.
       await expect.poll(async () => (await kith('people', 'list', '--sort', sort)).code).toBe(0)
       return namesOf('people', 'list', '--sort', sort)
     }

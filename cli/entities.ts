@@ -24,7 +24,10 @@ export const peopleCommand = (environment: NodeJS.ProcessEnv) =>
 export const recordsCommand = (environment: NodeJS.ProcessEnv) =>
   entitiesCommand('records', 'Reads, lists, filters, searches and counts the records of a stack.', environment)
 
-/** A token that the command creates itself may read whatever a filter or an included relationship leads to. */
+/**
+ * The scopes of a token that the command creates itself. A filter or an included relationship may lead to people and
+ * records.
+ */
 const scope = 'people:read records:read'
 
 type StackCommand = KithCommand<[], { stack?: string }, never>

@@ -66,7 +66,7 @@ describe('kith erase', () => {
     const { keys } = (await otherKey.send('GET', '/v1/ledger/keys')).body.data
     const foreign = await runInProcess(['verify', await keep(stdout), '--key', keys[0].key], {})
     expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringContaining('not by the key that you gave')])
-    // The response of the API is as good as the certificate.
+    // The command also accepts the response of the API in place of the certificate.
     const reply = await organization.send('POST', `/v1/people/internal/${id}/erase`, { reason: 'x' })
     expect((await runInProcess(['verify', await keep(JSON.stringify(reply.body))], {})).code).toBe(0)
   })
@@ -105,7 +105,7 @@ describe('kith erasures', () => {
     const { key, id: organization_id } = organization
     await organization.client.people.create({ external_id: 'bob', email: 'bob@example.com' })
     const tables = ['entities', 'changes']
-    // A backup of the person, as the tables have it.
+    // The rows of the person in all tables, as a backup has them.
     const backup = Object.fromEntries(
       await Promise.all(
         tables.map(async table => [
@@ -121,7 +121,7 @@ describe('kith erasures', () => {
     expect((await onDatabase('erasures', 'apply', '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
     const table = await onDatabase('erasures', 'list', '--org', key, '--format', 'table')
     expect(table.stdout).toMatch(/^id .*at .*reason.*\n1 /)
-    // A certificate would be wider than any terminal.
+    // A table has no certificates, because they are wider than any terminal.
     expect(table.stdout).not.toContain('certificate')
     for (const format of ['json', 'ndjson']) {
       const { stdout } = await onDatabase('erasures', 'list', '--org', key, '--format', format)
@@ -149,7 +149,7 @@ describe('kith erasures', () => {
     expect((await organization.client.people.get('bob')).email).toBe('bob@example.com')
     expect((await onDatabase('erasures', 'apply', file, '--yes', '--org', key)).stderr).toBe('Erased 0 people again.\n')
 
-    // Another program brings the email back past the API.
+    // Another program writes the email back to the database.
     await service.sql(
       `update entities set email = 'ada@example.com', email_key = 'ada@example.com' where organization_id = $1`,
       [organization_id],

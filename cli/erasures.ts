@@ -75,7 +75,10 @@ export function erasuresCommand(environment: NodeJS.ProcessEnv) {
 const certificatesIn = (rows: readonly { certificate: string | null }[]): string[] =>
   rows.flatMap(({ certificate }) => (certificate === null ? [] : [certificate]))
 
-/** The certificates of a line as any format of `erasures list` writes it but CSV: a certificate, or JSON of an erasure or of all. */
+/**
+ * Returns the certificates of a line of `erasures list` in any format except CSV: a certificate, or JSON of one erasure
+ * or of all.
+ */
 function certificatesOf(line: string): string[] {
   if (!/^[[{]/.test(line)) return line === '' ? [] : [line]
   try {
@@ -86,7 +89,7 @@ function certificatesOf(line: string): string[] {
   }
 }
 
-/** Verifies the certificates of a file. Throws a UsageError that names the line of a wrong one. */
+/** Verifies the certificates of a file. Throws a UsageError that names the line of an invalid certificate. */
 async function parseCertificates(text: string, organization: string): Promise<CertificateContent[]> {
   const certificates: CertificateContent[] = []
   const lines = text

@@ -14,5 +14,5 @@ export function errorMessage(error: unknown): string {
   return persistentErrorMessage(error) ?? error.message
 }
 
-/** The codes of Node and OpenSSL for a certificate that a client does not accept. */
+/** The codes of Node and OpenSSL for a certificate that a client rejects. */
 const certificateCode = /\((\w*SELF_SIGNED\w*|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT\w+)\)/

@@ -74,7 +74,7 @@ async function run(environment: NodeJS.ProcessEnv, owner: string, options: Expor
   return report(job, failure, (performance.now() - startedMs) / 1_000)
 }
 
-/** The words of the command that decide what the rows of a file look like. */
+/** The options that determine the format of the rows. A resumed export must have the same ones. */
 const formWords = (owner: string, format: Format, { links, listSeparator }: ExportOptions) =>
   [
     owner,
@@ -93,7 +93,7 @@ type Job = {
   options: ExportOptions
 }
 
-/** Copies all entities. Returns the error that ended the export early, or null if it is complete. */
+/** Exports all entities. Returns the error that ended the export early, or null if it is complete. */
 async function transfer(job: Job): Promise<Error | null> {
   const { client, owner, output, shape, state, options } = job
   const total = createTotal(job)
@@ -136,7 +136,7 @@ async function transfer(job: Job): Promise<Error | null> {
 }
 
 /**
- * The fraction of an export that is done. The number of all entities is asked for when progress is first shown, because most exports end
+ * The completed fraction of an export. It reads the total when it first shows the progress, because most exports end
  * before. The fraction is unknown until then, after a refusal, and with `--after-id`.
  */
 function createTotal({ client, owner, output, state, options }: Job) {

@@ -5,14 +5,14 @@ import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { UsageError } from './command.ts'
 
-/** The path of a file that was typed on the command line. npm changes to the package's folder before it runs a script. */
+/** The path of a file that the command line names. npm changes to the package's folder before it runs a script. */
 export function pathOf(environment: NodeJS.ProcessEnv, file: string): string {
   return environment.npm_lifecycle_event === 'kith' ? resolve(environment.INIT_CWD ?? '', file) : file
 }
 
 /**
- * The content of a file of text that was typed on the command line, without the byte order mark that editors write; `-` is standard input.
- * Throws a UsageError if it does not exist.
+ * Reads a text file that the command line names, without the byte order mark that editors write; `-` is standard input.
+ * Throws a UsageError if the file does not exist.
  */
 export async function readInput(environment: NodeJS.ProcessEnv, file: string): Promise<Buffer> {
   const bytes = file === '-' ? await buffer(process.stdin) : await readOrNull(pathOf(environment, file))
@@ -22,13 +22,18 @@ export async function readInput(environment: NodeJS.ProcessEnv, file: string): P
 
 const byteOrderMark = Buffer.from('\ufeff')
 
-/** The bytes that an argument names: a file after @, standard input as -, else the text itself. */
+/**
+ * Reads the bytes of an argument: `@` and a name read a file, `-` reads standard input, and any other text is the
+ * content.
+ */
 export async function readArgument(environment: NodeJS.ProcessEnv, text: string): Promise<Buffer> {
   if (text === '-') return readInput(environment, '-')
   return text.startsWith('@') ? readInput(environment, text.slice(1)) : Buffer.from(text)
 }
 
-/** The JSON that an argument names, as {@link readArgument} reads it. Throws a UsageError, which names the option, if it is not JSON. */
+/**
+ * Reads the JSON of an argument like {@link readArgument}. Throws a UsageError that names the option if it is not JSON.
+ */
 export async function readJsonArgument(
   environment: NodeJS.ProcessEnv,
   option: string,
@@ -59,7 +64,7 @@ async function readOrNull(file: string): Promise<Buffer | null> {
 
 const isFolder = (file: string) => `${file} is a folder. Give the name of a file.`
 
-/** Whether a file begins with a text of ASCII. A file that cannot be read does not. */
+/** Whether a file begins with an ASCII text. False for a file that cannot be read. */
 export async function beginsWith(path: string, text: string): Promise<boolean> {
   const handle = await open(path, 'r').catch(() => undefined)
   const found = await handle?.read(Buffer.alloc(text.length), 0, text.length, 0).catch(() => undefined)
@@ -67,7 +72,9 @@ export async function beginsWith(path: string, text: string): Promise<boolean> {
   return found?.buffer.toString('latin1') === text
 }
 
-/** Opens a file to read it. Throws an Error that names it if it does not exist, is a folder or cannot be read. */
+/**
+ * Opens a file for reading. Throws an Error with the file's name if it does not exist, is a folder or cannot be read.
+ */
 export async function openToRead(file: string, path: string): Promise<FileHandle> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw new Error(error.code === 'ENOENT' ? `There is no file ${file}.` : `${file} cannot be read: ${error.message}`)
@@ -80,7 +87,7 @@ export async function openToRead(file: string, path: string): Promise<FileHandle
 /** Whether a file exists. */
 export const fileExists = (path: string): Promise<boolean> => stat(path).then(Boolean, () => false)
 
-/** Writes parts of a text no faster than the output takes them. The output stays open. */
+/** Writes the parts of a text with back-pressure. The output stays open. */
 export async function writeAll(
   output: Writable,
   parts: AsyncIterable<string | Uint8Array> | Iterable<string>,
@@ -88,6 +95,6 @@ export async function writeAll(
   for await (const part of parts) if (!output.write(part)) await once(output, 'drain')
 }
 
-/** Whether a write failed because the disk, a quota or a limit of the file's size has no room. */
+/** Whether a write failed because the disk, a quota or a limit of the file size is exhausted. */
 export const isDiskFull = ({ code }: NodeJS.ErrnoException): boolean =>
   code === 'ENOSPC' || code === 'EFBIG' || code === 'EDQUOT'

@@ -167,7 +167,7 @@ describe('kith follow --state', () => {
       env: environment,
       stdio: ['ignore', 'pipe', 'inherit'],
     })
-    // Nothing reads the output, so the pipe takes only its beginning.
+    // No process reads the output, so the pipe takes only its beginning.
     await expect.poll(() => stateOf().catch(() => undefined)).toBeDefined()
     child.kill('SIGTERM')
     expect(await once(child, 'exit')).toEqual([0, null])

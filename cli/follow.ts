@@ -43,10 +43,10 @@ const followOptions = (command: PlainCommand) =>
 
 type FollowOptions = OptionsOf<typeof followOptions>
 
-/** A token that the command creates itself sees every subject. */
+/** The scopes of a token that the command creates itself. They show all subjects. */
 const scope = 'changes:read people:read records:read schema:read webhooks:read'
 
-/** After a signal, the line that is being printed has this time, because its reader may be stuck. */
+/** The time to finish a line after a signal. The reader of the pipe may be stuck. */
 const maxLineMs = 2_000
 
 async function follow(environment: NodeJS.ProcessEnv, options: FollowOptions) {
@@ -72,7 +72,7 @@ async function followUntil(
   const client = await connect(environment, options, { scope })
   const changes = client.changes.follow({
     ...(position ? { after: position.after, logId: position.log_id } : { after }),
-    // `connect` does not get it, because it would take it for the subject of a token.
+    // `connect` does not get `subject`, because there it is the subject of a token.
     ...(subject && { subject }),
     ...(entity && { entity }),
     ...givenOf(options, 'stack', 'operation', 'segment', 'links'),
@@ -91,14 +91,14 @@ async function followUntil(
   }
 }
 
-/** Prints changes, and keeps the position of what was printed in a file. */
+/** Prints changes, and saves the position of the last printed change in a file. */
 async function printAndKeep(changes: ChangeStream, path: string, stopping: AbortController) {
   let failure: Error | undefined
   const state = new StateFile(path, error => {
     failure = error
     stopping.abort()
   })
-  // A reader that closes the pipe, or is stuck, ends the process at once. An unsaved position only repeats lines.
+  // A closed pipe or a stuck reader ends the process at once. An unsaved position only repeats lines.
   const saveAtExit = () => {
     try {
       state.flush()
@@ -107,7 +107,7 @@ async function printAndKeep(changes: ChangeStream, path: string, stopping: Abort
   process.on('exit', saveAtExit)
   try {
     await print(changes, ({ sequence }) => state.save({ log_id: changes.logId!, after: sequence }))
-    // The last number may be past changes that did not match.
+    // `last` may be past changes that did not match.
     if (changes.logId !== undefined) state.save({ log_id: changes.logId, after: changes.last })
   } finally {
     process.off('exit', saveAtExit)
@@ -138,7 +138,7 @@ type Position = { log_id: string; after: number }
 // A write waits for the disk. At 100,000 changes, one write per change would take minutes.
 const minIntervalMs = 100
 
-/** The file that keeps a position. It is replaced as a whole, so that it never holds a part of one. */
+/** The file with the position. Each save replaces the whole file, so it never holds half a position. */
 class StateFile {
   readonly #path: string
   readonly #onError: (error: Error) => void
@@ -181,7 +181,10 @@ class StateFile {
   }
 }
 
-/** Reads the position in a file. Null if the file does not exist. `name` is the name as it was typed, for the error. */
+/**
+ * Reads the position from a file. Null if the file does not exist. `name` is the name that the user typed, for the
+ * error.
+ */
 async function readPosition(path: string, name: string): Promise<Position | null> {
   const text = await readFileOrNull(path)
   if (text === null) return null

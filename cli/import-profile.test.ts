@@ -26,7 +26,7 @@ async function importFile(name: string, content: string | Buffer, ...args: strin
 }
 
 type Row = Record<string, string>
-/** A file with all the columns that a row has. */
+/** A file with every column that one of the rows has. */
 const csv = (rows: Row[], columns = [...new Set(rows.flatMap(row => Object.keys(row)))]) =>
   stringify(rows, { header: true, columns })
 
@@ -50,7 +50,7 @@ const history = () =>
 
 /** Reads the events of all addresses, such as `ada@example.com hard_bounce 2024-05-02T12:00:00.000Z klaviyo`. */
 async function suppressions() {
-  // The tests have times of years ago.
+  // The events of the tests are years old.
   const events = await organization.client.deliverability.events()
   return events.items.map(({ address, type, at, provider }) => [address, type, at, provider].join(' ')).sort()
 }

@@ -34,7 +34,7 @@ describe('Ctrl-C', () => {
     const all = lines(4_000)
     const { child, ended } = start(['people', '-', '--format', 'ndjson', '--json'])
     child.stdin.write(all.slice(0, 3_000).join(''))
-    // When the service returns the last person, it has all of them.
+    // The service stores people in order, so the last one comes after all others.
     await expect.poll(() => client.people.get('p2999').catch(() => null), { timeout: 20_000 }).not.toBeNull()
     child.kill('SIGINT')
     const { code, stdout, stderr } = await ended

@@ -73,7 +73,7 @@ describe('kith import of NDJSON', () => {
     expect(await client.people.get('a')).toMatchObject({ last_name: 'geheim', attribute_values: { city: 'Bozen' } })
     const unread = await run(['people', 'people.csv', '--no-mapping'])
     expect([unread.code, unread.stderr]).toEqual([1, expect.stringContaining('Wohnt in')])
-    // Another header, and the same one of a stack, are read by their names.
+    // The import reads another header, or the same header for a stack, by its column names.
     await put('other.csv', 'Nr,Notiz,Wohnt in\nb,geheim,Bozen\n')
     expect((await run(['people', 'other.csv'])).code).toBe(1)
     await client.schema.stacks.create({ key: 'orders', kind: 'item' })

@@ -93,7 +93,7 @@ const importOptions = (command: PlainCommand) =>
 
 type ImportOptions = OptionsOf<typeof importOptions>
 
-/** Whether a person may be recognized by an email or a phone that many lines of the file share. */
+/** Whether the import counts the lines that share an email or a phone, to recognize no person by them. */
 const countsAddresses = ({ match = [], sharedAddresses }: ImportOptions) =>
   !sharedAddresses && match.some(kind => kind !== 'external_id')
 
@@ -126,9 +126,9 @@ async function run(
   const path = (name: string) => pathOf(environment, name)
   const scope = `${owner === 'people' ? 'people:write records:write' : 'records:write people:write'} schema:read`
   const profile = options.profile === undefined ? null : await readProfileOptions(options.profile, options, file, path)
-  // The profile of an import is the format of its file.
+  // In an import, `profile` is the format of the file and no profile of a service.
   const client = await connect(environment, { ...options, profile: undefined }, { scope })
-  // Without an option, the country is that of the organization, as for every other number.
+  // The default is the country of the organization, as for every other phone number.
   if (profile && options.phoneCountry === undefined)
     profile.splitPhone = createPhoneSplitter((await client.schema.settings()).default_country ?? undefined)
   const settings = await readSettings(options)
@@ -166,7 +166,7 @@ const newJob = (about: About) => ({
   ...about,
   /** The id of the import. */
   id: randomUUID(),
-  /** The counts of the answers that the profile read. */
+  /** The counts of the answers that the profile has read. */
   counts: new AnswerCounts(),
   /** The columns that the profile left out. Filled when the header has been read. */
   leftOut: [] as string[],
@@ -184,7 +184,7 @@ async function transfer(job: Job): Promise<Outcome> {
     dryRun,
     createOnly: options.createOnly ?? false,
     ...givenOf(options, 'maxRefused', 'consents', 'match'),
-    // One id for all requests, so that the import is one.
+    // All requests have the same id, so that they form one import.
     requestId: job.id,
     ...(options.lists === 'add' && { lists: options.lists }),
     ...(options.strictReferences && { references: 'strict' as const }),

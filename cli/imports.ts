@@ -32,7 +32,10 @@ export function importsCommand(environment: NodeJS.ProcessEnv) {
 
 type Undoing = { undo(id: string, options: { dryRun: boolean }): Promise<Undone> }
 
-/** Gives a command the options of an undo. It asks, undoes what has the id, and prints what was left, a line each. */
+/**
+ * Makes a command an undo. It asks, undoes the import or job with the id, and prints the entities that it left, one per
+ * line.
+ */
 export function addUndo(
   command: KithCommand<[id: string], JsonOption, Result>,
   noun: string,

@@ -19,7 +19,7 @@ type NameOf<Flags extends string> = Flags extends `${infer Long} ${string}`
       ? CamelCase<Name>
       : never
 
-/** The value of an option or argument without a parser: a text, or for `…` several, or only that it was given. */
+/** The value of an option or argument without a parser: a text, several texts for `…`, or a flag. */
 type TextOf<Flags extends string> = Flags extends `${string}...${string}`
   ? string[]
   : Flags extends `${string}${'<' | '['}${string}`
@@ -50,7 +50,7 @@ type OptionOf<Flags extends string, Own> = Own extends { default: unknown } | { 
     ? Record<NameOf<Flags>, boolean>
     : { [Name in NameOf<Flags>]?: ValueOf<Flags, Own> }
 
-/** An optional argument may be absent. One that takes several values is then empty. */
+/** An optional argument may be absent. If it takes several values, it is then an empty list. */
 type ArgumentOf<Flags extends string, Own> =
   | ValueOf<Flags, Own>
   | (Flags extends `[${string}...]` ? never : Flags extends `[${string}` ? DefaultOf<Own> : never)
@@ -62,8 +62,9 @@ type Work<Given extends unknown[], Printed> = (
 ) => Printed | Promise<Printed | undefined> | Promise<void>
 
 /**
- * A command. Its flags are the source of its help, and of the types of what its work is given: the arguments, then the options. `Printed` is what
- * the work returns: a {@link Result} of a command with `--json`, the rows of a list, and nothing of a command whose output is a stream.
+ * A command. Its flags determine its help and the types of the parameters of its work: the arguments, then the options.
+ * `Printed` is the result of the work: a {@link Result} of a command with `--json`, the rows of a list, and nothing of
+ * a command whose output is a stream.
  */
 export class KithCommand<Arguments extends unknown[], Options extends object, Printed> {
   readonly command: Command
@@ -95,7 +96,7 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
     return this.adopt(newPlainCommand(this.environment, name, description))
   }
 
-  /** Adds a subcommand that lists rows, with `--format`. The option comes after those of its own. */
+  /** Adds a subcommand that lists rows, with `--format`. This option comes after the command's own options. */
   addList(columns: Columns, name: string, description: string): KithCommand<[], FormatOption, Rows> {
     return this.adopt(newListCommand(this.environment, columns, name, description))
   }
@@ -106,7 +107,7 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
     return added
   }
 
-  /** Adds examples to the help. They begin with the word after kith, or with variables of the environment. */
+  /** Adds examples to the help. An example begins with the word after kith, or with environment variables. */
   examples(...examples: string[]): this {
     const lines = examples.map(example => `\n  ${example.replace(/^((?:[A-Z_]+=\S+ )*)/, '$1npx kith ')}`)
     this.command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:${lines.join('')}`)
@@ -151,7 +152,7 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
     return this.option('--org <key>', 'The organization.', { default: 'default' })
   }
 
-  /** Adds `--format`, and `--json` as in the commands that print no rows. */
+  /** Adds `--format`, and `--json` like commands that print no rows. */
   format(): KithCommand<Arguments, Options & FormatOption, Printed> {
     this.option(
       '--format <format>',
@@ -163,8 +164,8 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
   }
 
   /**
-   * Adds the options that name the service and the credentials. `kith import` has another `--profile`, so it selects a profile only with
-   * KITH_PROFILE.
+   * Adds the options for the service and the credentials. In `kith import`, `--profile` has another meaning, so only
+   * KITH_PROFILE selects its profile.
    */
   connection(): KithCommand<Arguments, Options & ConnectionOptions, Printed> {
     if (this.#columns && !this.#has('--format')) this.format()
@@ -220,7 +221,7 @@ export class KithCommand<Arguments extends unknown[], Options extends object, Pr
   }
 }
 
-/** A command without arguments, options and a result. */
+/** A command without arguments, options or a result. */
 export type PlainCommand = KithCommand<[], object, never>
 
 /** The options that a function adds to a command. */
@@ -259,7 +260,7 @@ function withSettings<Part extends Option | Argument>(part: Part, settings: Sett
   return part
 }
 
-/** A repeatable option begins with an empty list, which is no default to show. */
+/** The default of a repeatable option is an empty list. The help does not show it. */
 function optionDescription(option: Option): string {
   const isEmptyList = Array.isArray(option.defaultValue) && option.defaultValueDescription === undefined
   return isEmptyList ? option.description : new Help().optionDescription(option)

@@ -1,11 +1,12 @@
 #!/usr/bin/env -S node --expose-gc --max-semi-space-size=16 --max-old-space-size=1024
-// This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below. The first line starts the
-// command of an installed package, with the flags of `npm start`.
+// This file is JavaScript, so that a Node.js without TypeScript support can run it and print the message below. The
+// first line is the command of an installed package, with the flags of `npm start`.
 import { existsSync } from 'node:fs'
 import module, { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
-// Node.js keeps compiled code in this folder if it may write there. A command that took 0.66 s of processor time takes 0.37 s.
+// Node.js caches compiled code in this folder if it is writable. A command that took 0.66 s of processor time takes
+// 0.37 s.
 module.enableCompileCache?.(fileURLToPath(new URL('../node_modules/.cache/kith', import.meta.url)))
 
 /** @param {string} problem */

@@ -119,7 +119,7 @@ describe('kith ledger', () => {
       code: 2,
       stderr: expect.stringContaining(`The file ${missing} does not exist.`),
     })
-    // npm runs the script in the folder of the package.
+    // npm runs the script in the package folder and passes the user's folder in INIT_CWD.
     const typedIn = { DATABASE_URL: service.databaseUrl, npm_lifecycle_event: 'kith', INIT_CWD: folder }
     const name = basename(await keep(note))
     const found = await runInProcess(['ledger', 'verify', '--org', organization.key, '--since', name], typedIn)

@@ -77,10 +77,10 @@ export function ledgerCommand(environment: NodeJS.ProcessEnv) {
   return ledger
 }
 
-/** One statement compares a few thousand entries; counting all answers of a large organization takes the longest. */
+/** A statement compares a few thousand entries. The slowest one counts all answers of a large organization. */
 const statementTimeoutMs = 600_000
 
-/** Verifies the ledger of an organization, or of all without a key. `kept` is a checkpoint that was kept elsewhere. */
+/** Verifies the ledger of an organization, or all ledgers without a key. `kept` is a checkpoint from elsewhere. */
 export async function verifyLedgers(
   url: string,
   { key, kept }: { key?: string | undefined; kept?: string | undefined },
@@ -112,7 +112,7 @@ async function verify(
   return withProgress('entries', readProgress, options, () => auditLedger(contextOf(db, id), { since, onProgress }))
 }
 
-/** The lines that show what an audit found. */
+/** The lines with the findings of an audit. */
 export function linesOf({ organization, size, root_hash, waiting, findings, has_more }: AuditResult): string[] {
   const count = `${formatCount(size)} ${size === 1 ? 'entry' : 'entries'}`
   const rest = waiting > 0 ? ` ${formatCount(waiting)} new answers wait to be sealed.` : ''

@@ -9,7 +9,7 @@ const scope = 'people:erase'
 const previewScope = `${scope} people:read`
 const ruleColumns = ['id', 'key', 'segment', 'after_days', 'action', 'daily_limit', 'state', 'today']
 
-/** A rule as a row: off, active, or why it has stopped itself. */
+/** A rule as a row: off, active, or the reason why it has paused itself. */
 const rowOf = (rule: RetentionRule) => ({
   ...rule,
   state: rule.active ? 'active' : rule.paused ? `paused: ${rule.paused.reason}` : 'off',

@@ -95,7 +95,7 @@ describe('a command', () => {
     expect(await exported([], { KITH_PROFILE: 'other' })).toBe('grace')
     expect(await exported(['--profile', 'default'], { KITH_PROFILE: 'other' })).toBe('ada')
     expect(await exported(['--profile', 'other'], { KITH_URL: 'http://127.0.0.1:9', KITH_TOKEN: 'x' })).toBe('grace')
-    // An address that is given is used without the token of any profile.
+    // An explicit address never gets the token of a profile.
     expect(
       await exported([], { KITH_PROFILE: 'other', KITH_URL: service.address, KITH_TOKEN: organization.token }),
     ).toBe('ada')

@@ -54,7 +54,7 @@ async function login(environment: NodeJS.ProcessEnv, options: LoginOptions): Pro
   }
 }
 
-/** The options, with the secret that standard input holds. */
+/** The options, with the secret from standard input. */
 async function withInput(environment: NodeJS.ProcessEnv, options: LoginOptions): Promise<LoginOptions> {
   const { token, clientSecret, ...others } = options
   const inputs = [token, options.tokenFile, clientSecret].filter(value => value === '-')

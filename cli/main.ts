@@ -8,7 +8,10 @@ import { printStderr } from './terminal.ts'
 
 type CreateCommand = (environment: NodeJS.ProcessEnv) => { command: Command }
 
-/** The modules of the commands, in the order of the help. All of them take 0.6 s to load, and one of them often 0.1 s. */
+/**
+ * The modules of the commands, in the order of the help. All modules together take 0.6 s to load, one module often
+ * takes 0.1 s.
+ */
 const commands: Record<string, () => Promise<CreateCommand>> = {
   serve: async () => (await import('./serve.ts')).serveCommand,
   import: async () => (await import('./import.ts')).importCommand,
@@ -62,7 +65,7 @@ const commands: Record<string, () => Promise<CreateCommand>> = {
   completion: async () => (await import('./completion.ts')).completionCommand,
 }
 
-/** The names of the commands that a command line needs: the one it begins with, or all for the help. */
+/** The names of the commands that a command line needs: its first word, or all commands for the help. */
 function neededCommands([word = '', ...rest]: string[]): string[] {
   if (['--version', '-V'].includes(word)) return []
   if (word === 'complete' && rest[0] === '--') return neededToComplete(rest.slice(1))
@@ -93,7 +96,10 @@ function configureErrors(command: Command, path: string) {
   for (const subcommand of command.commands) configureErrors(subcommand, `${path} ${subcommand.name()}`)
 }
 
-/** Prints an error that commander has not printed. Returns the exit code: 0 for help, 2 for wrong usage, 1 for any other error. */
+/**
+ * Prints an error, unless commander has printed it. Returns the exit code: 0 for help, 2 for wrong usage, 1 for any
+ * other error.
+ */
 async function reportError(error: unknown): Promise<number> {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   const { errorMessage } = await import('./error-message.ts')

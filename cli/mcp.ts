@@ -37,7 +37,7 @@ async function serve(environment: NodeJS.ProcessEnv, options: Options) {
   const api = apiOf(client, texts)
   const { createServer } = await loadAssistant()
   const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
-  // No other process makes confirmations for this one.
+  // Only this process creates and checks its confirmations.
   const confirmations = createConfirmations(randomBytes(32))
   serveStdio(() => createServer({ api, mayWrite: options.write === true, confirmations }), {
     maxSubscriptions: 0,
@@ -45,7 +45,7 @@ async function serve(environment: NodeJS.ProcessEnv, options: Options) {
   })
 }
 
-/** A fetch that keeps the text of each response, whose numbers lose digits when the client parses them. */
+/** A fetch that keeps the text of each response, because the client's parser drops digits of long numbers. */
 const fetchKeeping =
   (texts: WeakMap<Response, string>): typeof fetch =>
   async (input, init) => {
@@ -56,7 +56,7 @@ const fetchKeeping =
     return response
   }
 
-/** The API by the client, as any other command of the program. */
+/** Calls the API through the client, like every command. */
 const apiOf =
   (client: Client, texts: WeakMap<Response, string>): Api =>
   async ({ method, path, params = {}, query = {}, body, ...options }) => {

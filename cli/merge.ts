@@ -3,7 +3,7 @@ import type { Client, EntityAddress, MergeKeep, MergeResult, UnmergeResult } fro
 import { confirm } from './confirm.ts'
 import { newCommand } from './kith-command.ts'
 
-/** The part of a result that both commands print. */
+/** The members of a result that both commands print. */
 type Merged = Pick<MergeResult, 'dry_run' | 'merge_id' | 'completed' | 'merged'> & {
   changes: MergeResult['changes'] & { kept?: UnmergeResult['changes']['kept'] }
   person: Named
@@ -37,7 +37,7 @@ export const unmergeCommand = (environment: NodeJS.ProcessEnv) =>
 
 type Pair = { survivor: EntityAddress; from: EntityAddress; keep?: MergeKeep }
 
-/** An attribute key may contain a comma and an equals sign, so the last of these in each part decides. */
+/** An attribute key may contain a comma and an equals sign, so a part ends at `=survivor` or `=other`. */
 function parseKeep(text: string, before: MergeKeep = {}): MergeKeep {
   const keep = { ...before }
   const parts = text.matchAll(/(.+?)=(survivor|other)(?:,|$)/gs).toArray()

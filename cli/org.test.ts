@@ -35,7 +35,7 @@ const countsOf = (rows: Record<string, unknown[]>) =>
   Object.fromEntries(
     Object.entries(rows).flatMap(([table, { length }]) => (length > 0 ? [[table, length] as const] : [])),
   )
-/** Lets the time pass after which no request uses a deleted organization. */
+/** Moves the deletion into the past, to when no request uses the organization any more. */
 const letTimePass = ({ id }: Organization) =>
   service.sql(`update organizations set deleted_at = now() - interval '1 minute' where id = $1`, [id])
 const isRefused = async ({ send }: Organization) => (await send('GET', '/v1/people')).status === 401

@@ -59,7 +59,7 @@ export function orgCommand(environment: NodeJS.ProcessEnv) {
   return organizations
 }
 
-/** The contents of an organization, as lines. None if its deletion has begun. */
+/** Describes the contents of an organization, in lines. No line if its deletion has begun. */
 async function contentsOf(db: Database, key: string): Promise<string[]> {
   const organization = await findOrganization(db, key)
   if (!organization) return []

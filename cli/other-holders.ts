@@ -1,6 +1,6 @@
 import type { Erased } from '../client/index.ts'
 
-/** Tells who else once had the external identifier that a command was given. */
+/** Names the other people who once had the external identifier of the command. */
 export function otherHoldersText({ other_holders }: Pick<Erased, 'other_holders'>): string[] {
   if (other_holders.length === 0) return []
   return [

@@ -12,7 +12,7 @@ export type FormatOption = { format?: RowFormat }
 /** A row as the service returns it. */
 export type Row = Record<string, unknown>
 
-/** A column of a table and of CSV: the name of a member, or what it shows. `textOf` shortens a value for a table. */
+/** A column of a table and of CSV: a member's name, or a function of the row. `textOf` shortens a value for a table. */
 export type Column = string | ColumnOf
 export type Columns = readonly Column[] | ((rows: readonly Row[]) => readonly Column[])
 type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: unknown) => string; isWhole?: true }
@@ -20,7 +20,7 @@ type ColumnOf = { name: string; read?: (row: Row) => unknown; textOf?: (value: u
 /** The rows of a list, as they arrive. */
 export type Rows = AsyncIterable<object> | Iterable<object>
 
-/** A row with the people of an object by their names. */
+/** Replaces the people of an object by their names. */
 export const withNames = <Row extends { people: readonly { id: string; external_id: string | null }[] }>({
   people,
   ...row
@@ -29,13 +29,13 @@ export const withNames = <Row extends { people: readonly { id: string; external_
   people: people.map(({ id, external_id }) => external_id ?? id).join(' '),
 })
 
-/** Whether the format has whole rows, and no columns. */
+/** Whether the format prints whole rows instead of columns. */
 export const isJson = (format: RowFormat): boolean => format === 'json' || format === 'ndjson'
 
 /** A column of words that are separated by spaces in a table. */
 export const wordsColumn = (name: string): ColumnOf => ({ name, textOf: words => (words as string[]).join(' ') })
 
-/** The format that was chosen, or that of standard output. */
+/** The chosen format, or the default for standard output. */
 export const formatOf = ({ format }: FormatOption): RowFormat => format ?? (process.stdout.isTTY ? 'table' : 'ndjson')
 
 /** Prints one row: in JSON it is the value itself, not an array. */
@@ -43,8 +43,8 @@ export const printRow = (format: RowFormat, columns: readonly Column[], row: obj
   printRows({ format: format === 'json' ? 'ndjson' : format }, columns, [row])
 
 /**
- * Prints rows on standard output, in batches as they arrive, and no faster than standard output takes them. JSON has whole rows. The
- * first batch of a table decides its widths, and its columns if `columns` is a function.
+ * Prints rows on standard output, in batches as they arrive, with back-pressure. JSON has whole rows. The first batch
+ * of a table determines its widths, and its columns if `columns` is a function.
  */
 export async function printRows(options: FormatOption, columns: Columns, rows: Rows): Promise<void> {
   const columnsOf = (rows: readonly Row[]) =>
@@ -54,7 +54,7 @@ export async function printRows(options: FormatOption, columns: Columns, rows: R
   await writeAll(process.stdout, printers[formatOf(options)](inBatches(rows), columnsOf))
 }
 
-/** The first items of a listing, whose pages are at most as long. `list` gets the size of a page. */
+/** The first items of a listing. `list` gets the size of a page, which is at most the limit. */
 export async function* firstOf<Item>(
   limit: number,
   maxSize: number,
@@ -132,7 +132,10 @@ const jsonOf = (value: unknown): string =>
       .join(''),
   )
 
-/** A text that a spreadsheet would run as a formula begins with an apostrophe. Lists and objects are JSON, which is no formula. */
+/**
+ * An apostrophe is put before a text that a spreadsheet would run as a formula. Lists and objects are JSON, which is no
+ * formula.
+ */
 const csvOptions = {
   escape_formulas: true,
   cast: { boolean: String, object: (value: object) => ({ value: JSON.stringify(value), escape_formulas: false }) },
@@ -140,7 +143,7 @@ const csvOptions = {
 
 const readCell = ({ name, read }: ColumnOf, row: Row): unknown => (read ? read(row) : row[name])
 
-/** The columns of a terminal that a text takes. Most texts are ASCII. */
+/** The number of terminal columns that a text takes. The test for ASCII is a fast path. */
 const widthOf = (text: string): number => (/^[ -~]*$/.test(text) ? text.length : stringWidth(text))
 
 const maxCellWidth = 60

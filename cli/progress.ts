@@ -1,16 +1,18 @@
 import { styleText } from 'node:util'
 import { printStderr } from './terminal.ts'
 
-/** The progress of a command. `fraction` is the part that is done, 0 to 1, or null if the total is unknown. */
+/** The progress of a command. `fraction` is the completed part, 0 to 1, or null if the total is unknown. */
 export type ProgressReading = { count: number; fraction: number | null; refused?: number }
 
-/** Shows progress on standard error: a bar on a terminal, else a line every 5 seconds. `print` prints a message between. */
+/**
+ * Shows progress on standard error: a bar on a terminal, else a line every 5 seconds. `print` prints a message above.
+ */
 export type ProgressLine = { print(line: string): void; end(): void }
 
 const redrawMs = 200
 const printMs = 5_000
 const barCells = 24
-/** A narrower terminal shows the numbers alone. */
+/** A narrower terminal shows only the numbers. */
 const minBarColumns = 80
 /** The rate is averaged over the last 50 readings, so that it follows a change. */
 const rateReadings = 50
@@ -18,7 +20,10 @@ const rateReadings = 50
 /** The options of a command that shows no progress. With `--json`, its only output is the result. */
 export type QuietOptions = { quiet?: boolean | undefined; json?: boolean | undefined }
 
-/** Starts to show progress. `readProgress` is called every 0.2 seconds on a terminal, else every 5. A quiet command shows only messages. */
+/**
+ * Starts to show progress. It calls `readProgress` every 0.2 seconds on a terminal, else every 5. A quiet command shows
+ * only messages.
+ */
 export function startProgress(
   noun: string,
   readProgress: () => ProgressReading,
@@ -36,7 +41,7 @@ export function startProgress(
     const columns = output.columns || 80
     const hasBar = current.fraction !== null && columns >= minBarColumns
     const bar = hasBar ? `${drawBar(current.fraction!)} ` : ''
-    // A line that wrapped could not be drawn again.
+    // The text is cut to the width, because a wrapped line cannot be redrawn.
     output.write(`\r${bar}${text.slice(0, columns - 1 - (hasBar ? barCells + 1 : 0))}\x1b[K`)
   }
   const timer = setInterval(show, onTerminal ? redrawMs : printMs).unref()

@@ -14,7 +14,7 @@ import { sealLedgers } from '../test/support/ledger.ts'
 const ground = useBackupFixture()
 const { emptyDatabase, kith, newDatabase, newFile, serveOn, start } = ground
 
-/** Fills a database with so many changes that to copy them takes a while. */
+/** Fills a database with enough changes to make a copy slow. */
 async function fillLargeDatabase(url: string): Promise<void> {
   await query(url, `insert into organizations (key) values ('default')`)
   await query(
@@ -81,7 +81,7 @@ describe('kith restore', { timeout: 90_000 }, () => {
       expect((await kith(['backup', file], url)).code).toBe(0)
       const target = await emptyDatabase()
       await migrate(target)
-      // The trigger makes the restore wait when half of the tables are stored.
+      // The trigger blocks the restore when half of the tables are stored.
       const holder = new pg.Client({ connectionString: target })
       holder.on('error', () => {})
       await holder.connect()

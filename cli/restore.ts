@@ -109,7 +109,10 @@ function parseMoment(text: string): Date {
   )
 }
 
-/** Loads a backup into the database or data folder of this environment. Throws an Error with one sentence if nothing was restored. */
+/**
+ * Loads a backup into the database or data folder of this environment. Throws an Error with one sentence if it restored
+ * nothing.
+ */
 export async function restoreFile(
   environment: NodeJS.ProcessEnv,
   file: string,
@@ -123,7 +126,7 @@ export async function restoreFile(
   try {
     const { signal } = abortController
     return await withFile(environment, file, { options, signal }, async found => {
-      // Verifies the whole file before anything is stored.
+      // The whole file is verified before the first row is stored.
       const backup = await verifyBackup(found.file, found.path, options, signal)
       if (options.key !== undefined) await requireKey(backup.header.signed_by, options.key)
       await refuseOtherVersions(backup.header)
@@ -135,7 +138,7 @@ export async function restoreFile(
       return { file, backup, loaded, notes, seconds: (performance.now() - startedMs) / 1_000 }
     })
   } catch (error) {
-    // Reading the file ends with an AbortError. Work on the database throws the signal's reason itself.
+    // A read of the file that is aborted throws an AbortError. Work on the database throws the signal's reason itself.
     throw (error as Error).name === 'AbortError' ? abortController.signal.reason : error
   } finally {
     interrupt.end()
@@ -168,8 +171,9 @@ type Work = { options: RestoreOptions; signal: AbortSignal }
 type BackupFile = { file: string; path: string }
 
 /**
- * Runs `work` with the plain file of a backup. The file is read twice, first to verify it, so standard input and an encrypted backup are
- * stored in a temporary file, which only this user may read and which is deleted afterwards.
+ * Runs `work` with the plain file of a backup. The restore reads the file twice, first to verify it. So standard input
+ * and an encrypted backup are stored in a temporary file, which only this user may read, and which is deleted
+ * afterwards.
  */
 async function withFile<T>(
   environment: NodeJS.ProcessEnv,
@@ -227,7 +231,7 @@ async function load(url: string, backup: Backup, { options, signal }: Work): Pro
   return withProgress('rows', readProgress, options, () => loadBackup({ url, backup, keepsLogId, signal, progress }))
 }
 
-/** The master key that the restored keys need and this environment does not have. */
+/** Returns the master key that the restored keys need, if this environment does not have it. */
 async function findMissingKey(url: string, masterKeys: MasterKeys): Promise<string | undefined> {
   const db = openDatabase(url, { connections: 1, statementTimeoutMs, application_name: 'kith restore', masterKeys })
   return findLostKey(db).finally(() => db.close())

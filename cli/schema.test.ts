@@ -42,7 +42,7 @@ const marketing = {
   ],
 }
 
-/** Writes kith.schema.json. Lists that are not given are those of a new organization. */
+/** Writes kith.schema.json. A missing list is that of a new organization. */
 function write(content: Content) {
   const file = { version: 1, stacks: [], attributes: [], consent_types: [marketing], ...content }
   return writeFile(join(directory, 'kith.schema.json'), JSON.stringify(file))

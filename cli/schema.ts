@@ -92,7 +92,7 @@ async function apply(client: Client, steps: Step[]) {
 
 const groupText = (group: StepGroup) => (group.length === 1 ? stepText(group[0]) : `+ ${group.length} attributes`)
 
-/** A detail of an error. One of a batch is named by its attribute. */
+/** Describes a detail of an error. In a batch, it begins with the name of the attribute. */
 function reasonText(group: StepGroup, { path, message }: Detail): string {
   const index = indexOf(path)
   return index === undefined ? `${path} ${message}.` : `${group[index]!.name} ${path} ${message}.`

@@ -4,7 +4,7 @@ import { entityColumns } from './questions/columns.ts'
 import { defaultLimit, LimitedRows, limitOption } from './questions/list-options.ts'
 import { printStderr } from './terminal.ts'
 
-/** The most hits of a page. */
+/** The maximum number of hits on a page. */
 const maxHits = 100
 
 export const searchCommand = (environment: NodeJS.ProcessEnv) =>
@@ -38,7 +38,7 @@ export const searchCommand = (environment: NodeJS.ProcessEnv) =>
 
 const columns = ['owner', 'external_id', 'first_name', 'last_name', 'email', 'attribute_values', 'created_at']
 
-/** A hit as a row. The names and the email are enough to know a person. */
+/** A hit as a row. The names and the email identify a person. */
 function rowOf({ owner, entity }: Row): Row {
   const { attribute_values, ...members } = entity as Row
   return { owner, ...members, ...(owner !== 'people' && { attribute_values }) }

@@ -78,7 +78,7 @@ async function sendShop(client: Client, dataset: Dataset, options: SeedOptions):
 
 const maxPrintedRefusals = 5
 
-/** Prints the first 5 refusals of a file. The summary has their number. */
+/** Prints the first 5 refusals of a file. The summary has the number of all refusals. */
 function refusalPrinter(file: FileName, print: (line: string) => void): (refusal: ImportRefusal) => void {
   let count = 0
   return ({ line, message, details }) => {
@@ -94,8 +94,8 @@ function summaryOf([file, { created, updated, unchanged, failed }]: Done): strin
 }
 
 /**
- * Declares the definitions of the shop and returns the ids of its consent types. If the organization has a conflicting
- * definition, it throws before it changes anything.
+ * Declares the definitions of the shop and returns the ids of its consent types. Throws before any change if the
+ * organization has a conflicting definition.
  */
 async function declareShop(client: Client): Promise<Dataset['consentTypeIds']> {
   const current = await client.schema.get()

@@ -99,7 +99,7 @@ describe('on a database', () => {
 
   it('names a migration of a newer version, as other commands do, and leaves the tables as they are', async () => {
     await query(database.url, `insert into migrations (name, run_on) values ('9999_of_a_newer_version', now())`)
-    // One of this version's own migrations has not run. It must not run out of order.
+    // A migration of this version has not run, but later ones have. kith must not run it out of order.
     await query(database.url, `delete from migrations where name = '0007_identity'`)
     const before = await query(database.url, 'select * from migrations order by id')
     for (const words of [['serve'], ['org', 'list']]) {

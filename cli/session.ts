@@ -17,7 +17,7 @@ import {
 import { type Config, loadConfig } from '../src/process/config.ts'
 import { printStderr } from './terminal.ts'
 
-/** The database of a command. `migrations` are the names of the migrations that this command has run in it. */
+/** The database of a command. `migrations` names the migrations that this command has run in it. */
 export type Session = { config: Config; db: Database; migrations: string[] }
 
 type Storage = { url: string; stop(): Promise<void> }
@@ -26,8 +26,9 @@ const statementTimeoutMs = 30_000
 
 /**
  * Runs `work` on the database that `serve` uses in the same environment: the server of DATABASE_URL, else the embedded
- * one. A running embedded server is shared; a stopped one is started until `work` ends. The database is prepared as by a
- * start of the service: migrated, with the organization `default` and the keys. `forgetsLost` see {@link ensureMasterKey}.
+ * one. A running embedded server is shared; a stopped one is started until `work` ends. The database is prepared as
+ * when the service starts: with migrations, the organization `default` and the keys. For `forgetsLost`, see {@link
+ * ensureMasterKey}.
  */
 export async function withSession<T>(
   environment: NodeJS.ProcessEnv,
@@ -56,7 +57,7 @@ export async function withSession<T>(
   })
 }
 
-/** Tells the access logs of some organizations what a command has done, unless accesses are not logged. */
+/** Records a command in the access logs of some organizations, unless accesses are not logged. */
 export async function recordOperation(
   { config, db }: Session,
   organizations: readonly number[],
@@ -77,8 +78,8 @@ export const organizationsOf = async (db: Database, key: string | undefined): Pr
   key === undefined ? listOrganizations(db) : [await requireOrganization(db, key)]
 
 /**
- * Runs `work` with the address of that database, and neither migrates it nor creates anything in it. A stopped embedded
- * server is started until `work` ends.
+ * Runs `work` with the address of that database, without a migration. A stopped embedded server is started until `work`
+ * ends.
  */
 export async function withServer<T>(config: Config, work: (url: string) => Promise<T>): Promise<T> {
   const storage = await openStorage(config)
@@ -90,7 +91,7 @@ export async function withServer<T>(config: Config, work: (url: string) => Promi
 }
 
 async function openStorage({ databaseUrl, dataDir, logLevel }: Config): Promise<Storage> {
-  // Failures are thrown. The log of the embedded server would only hide a command's own output.
+  // Failures are thrown. The log of the embedded server would only hide the output of the command.
   const log = ['debug', 'trace'].includes(logLevel) ? printStderr : () => {}
   if (!databaseUrl) return startEmbedded({ dataDir, purpose: 'command', log })
   await probe(databaseUrl)

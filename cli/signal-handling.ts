@@ -6,7 +6,7 @@ export type Interrupt = {
   whenRequested: Promise<void>
   /** Aborts at the second signal. */
   signal: AbortSignal
-  /** Removes the handlers: a later signal ends the process. */
+  /** Removes the handlers, so that a later signal ends the process. */
   end(): void
 }
 

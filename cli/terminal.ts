@@ -5,7 +5,7 @@ export function printStderr(line: string): void {
   process.stderr.write(`${line}\n`)
 }
 
-/** The warnings of a response, a line each. */
+/** The warnings of a response, one per line. */
 export const warningLines = (warnings: readonly Detail[] = []): string[] =>
   warnings.map(({ path, message }) => `Warning: ${path} ${message}`)
 
@@ -13,6 +13,9 @@ export function printWarnings(warnings?: readonly Detail[]): void {
   for (const line of warningLines(warnings)) printStderr(visible(line))
 }
 
-/** A line without characters that move the cursor or change the direction of the text. Stored values can have any. */
+/**
+ * Escapes the characters of a line that move the cursor or change the direction of the text. Stored values can contain
+ * them.
+ */
 export const visible = (line: string): string =>
   line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, character => `\\u{${character.codePointAt(0)!.toString(16)}}`)

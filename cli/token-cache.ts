@@ -3,8 +3,9 @@ export const ownTokenSeconds = 3_600
 const lifetimeMs = ownTokenSeconds * 1_000
 
 /**
- * Returns a function that returns a token of `makeToken`, and makes the next one after half of its lifetime. If that fails, because
- * the database is stopped for a moment, the token stays until its end. Throws the error of `makeToken` if there is no valid token.
+ * Returns a function that caches the token of `makeToken`, and renews it after half of its lifetime. If the renewal
+ * fails, for instance during a restart of the database, the cached token is used until it expires. Throws the error of
+ * `makeToken` if there is no valid token.
  */
 export function createTokenCache(makeToken: () => Promise<string>, nowMs = Date.now): () => Promise<string> {
   let current: { token: string; madeMs: number } | undefined

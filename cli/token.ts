@@ -77,7 +77,7 @@ export function tokenCommand(environment: NodeJS.ProcessEnv) {
   return token
 }
 
-/** The newest tokens of a database. A service lists all. */
+/** The command lists at most this many tokens from the database. From a service it lists all. */
 const maxListed = 10_000
 
 const columns = [

@@ -88,7 +88,7 @@ export function userCommand(environment: NodeJS.ProcessEnv) {
 type Invited = { id: string; invitation_path: string }
 type Linked<Made extends Invited> = Omit<Made, 'invitation_path'> & { invitation_url: string }
 
-/** The operations of the commands on accounts, at a service or on the database. */
+/** The account operations of the commands, through a service or on the database. */
 type Accounts = {
   list(): Promise<Account[]>
   /** The id of the account with this name or id. Throws if there is none. */

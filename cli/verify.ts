@@ -56,7 +56,7 @@ export const verifyCommand = (environment: NodeJS.ProcessEnv) =>
       }
     })
 
-/** The file may be larger than the memory, so it is read in pieces. */
+/** The command reads the file in pieces, because it may be larger than the memory. */
 async function verifySignedBackup(
   options: Options & JsonOption,
   { file, path }: { file: string; path: string },

@@ -130,7 +130,7 @@ async function requireRole({ db }: Session, organization_id: number, key: string
     throw new Error(`There is no active role ${JSON.stringify(key)}. See kith role list.`)
 }
 
-/** SCRAM prepares other characters in a way of its own. */
+/** The password has only ASCII, because SCRAM normalizes other characters (SASLprep). */
 const passwordPattern = /^[!-~]{12,200}$/
 
 async function readPassword(environment: NodeJS.ProcessEnv, file: string | undefined): Promise<string> {

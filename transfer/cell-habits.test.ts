@@ -53,7 +53,7 @@ describe('a cell', () => {
       ),
     )
     expect([read("1'234.5", 'number'), read('1 234', 'number')]).toEqual([1234.5, 1234])
-    // The number could be one and a quarter.
+    // The cell could also mean one and a quarter.
     expect(() => read('1,250', 'number')).toThrow('is not a number')
   })
 

@@ -1,10 +1,10 @@
 import { type CellType, type DateOrder, type DecimalMark, dateOrderOf } from './cell-parser.ts'
 import type { Target } from './target.ts'
 
-/** The notation of a file, as far as its cells show it. `mixed`: dates of both orders, or of an unclear order. */
+/** The notation of a file, as far as its cells show it. `mixed` means dates in both orders, or in an unclear order. */
 export type CellHabits = { decimal: DecimalMark | null; dateOrder: DateOrder | 'mixed' | null }
 
-/** Numbers that show the decimal mark: it is before one or two digits, or after a zero or a group of thousands. */
+/** Numbers that show the decimal mark: one or two digits follow it, or a zero or a group of thousands precedes it. */
 const decimalForms: Record<DecimalMark, RegExp> = {
   ',': /^[+-]?(?:\d+,\d{1,2}|\d+,\d{4,}|0,\d+|\d{1,3}(?:[. '’\u00a0\u202f]\d{3})+,\d*|\d{1,3}(?:\.\d{3}){2,})$/,
   '.': /^[+-]?(?:\d+\.\d{1,2}|\d+\.\d{4,}|0?\.\d+|\d{1,3}(?:[, '’\u00a0\u202f]\d{3})+\.\d*|\d{1,3}(?:,\d{3}){2,})$/,
@@ -12,7 +12,9 @@ const decimalForms: Record<DecimalMark, RegExp> = {
 
 const typeOf = (target: Target): CellType | null => ('type' in target ? target.type : null)
 
-/** Finds the habits from some records of a file. `targets` are those of its columns. Null: no cell shows it. */
+/**
+ * Finds the notation from some records of a file. `targets` are the targets of its columns. Null if no cell shows it.
+ */
 export function habitsOf(records: readonly (readonly string[])[], targets: readonly Target[]): CellHabits {
   const cellsOf = (...types: CellType[]) =>
     targets.flatMap((target, index) =>

@@ -16,21 +16,23 @@ export type CellType = Attribute['type']
 export type DateOrder = 'dmy' | 'mdy'
 export type DecimalMark = '.' | ','
 
-/** How to read cells that are ambiguous by themselves. */
+/** Options that decide the meaning of ambiguous cells. */
 export type ParseOptions = {
   /** The separator of the values in one cell, for an attribute with many values. */
   listSeparator: string
-  /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; with null such a date is refused. */
+  /** `dmy` reads 01/02/1999 as 1 February, `mdy` as 2 January; null refuses such a date. */
   dateOrder: DateOrder | null
   /** The decimal mark of numbers. */
   decimal: DecimalMark
-  /** Words that a cell means no value by, and further words for yes and no. They are compared without regard to case. */
+  /** Words for an empty cell, and additional words for yes and no. Letter case does not matter. */
   words: CellWords
-  /** The offset of times without one, such as Z or +01:00, or that of a local time; with null such a time is refused. */
+  /**
+   * The offset of times without one, such as Z or +01:00, or a function of the local time; null refuses such a time.
+   */
   offset: string | OffsetOf | null
 }
 
-/** In English, German, Italian, French and Spanish, with the words of spreadsheets. A cross marks what holds. */
+/** The words are English, German, Italian, French and Spanish, with those of spreadsheets. A cross means yes. */
 const yes = 'true yes y t 1 on x ✓ ✔ ja j wahr an ein sì si vero oui vrai sí verdadero'.split(' ')
 const no = 'false no n f 0 off nein falsch aus falso non faux'.split(' ')
 const numberForms = {
@@ -49,7 +51,7 @@ export type CellWords = ReadonlyMap<string, 'true' | 'false' | 'null'>
 
 const foldWord = (word: string) => word.trim().toLowerCase()
 
-/** The words of a file. Those that are given outweigh the usual ones. Throws if one has two meanings. */
+/** The words of a file. Given words take precedence over the usual ones. Throws if a word has two meanings. */
 export function wordsOf(given: Record<'true' | 'false' | 'null', readonly string[]>): CellWords {
   const words = new Map<string, 'true' | 'false' | 'null'>()
   for (const meaning of ['true', 'false', 'null'] as const)
@@ -66,11 +68,11 @@ export function wordsOf(given: Record<'true' | 'false' | 'null', readonly string
 
 export const usualWords: CellWords = wordsOf({ true: [], false: [], null: [] })
 
-/** Whether a cell has no value: it is blank, or has a word that means so. */
+/** Whether a cell has no value: it is blank, or has a word for it. */
 export const isEmptyCell = (cell: string, { words }: ParseOptions): boolean =>
   cell.trim() === '' || words.get(foldWord(cell)) === 'null'
 
-/** Converts a cell that is not empty to JSON. Only texts and identifiers have a prefix. Throws the reason for a refusal. */
+/** Converts a non-empty cell to JSON. Only texts and identifiers have a prefix. Throws the reason of a refusal. */
 export function jsonOf(cell: string, type: CellType, options: ParseOptions, prefix?: string): string {
   const text = cell.trim()
   switch (type) {
@@ -152,7 +154,7 @@ function isoOf(text: string, dateOrder: ParseOptions['dateOrder']): string | nul
 
 const unorderedDate = /^(\d{1,2})[/-](\d{1,2})[/-](\d{4})$/
 
-/** The order of a cell's date; null if it needs none, and `mixed` if the cell does not show it. */
+/** The order of a cell's date; null if the date needs no order, and `mixed` if the cell does not show it. */
 export function dateOrderOf(cell: string): DateOrder | 'mixed' | null {
   const [, first, second] = unorderedDate.exec(cell.split(/[ T]/, 1)[0]!) ?? []
   if (!first || first.padStart(2, '0') === second!.padStart(2, '0')) return null
@@ -191,7 +193,7 @@ function dateTimeOf(text: string, { dateOrder, offset }: ParseOptions): string {
 /** `9:05` → `09:05:00`, and `9:05` with `PM` → `21:05:00`. */
 function clockOf(time: string, half: string): string {
   const [hours = '', minutes = '', seconds = '00'] = time.split(':')
-  // An hour that the half of a day cannot have, such as 13 PM, is no time.
+  // An hour that does not fit AM or PM, such as 13 PM, is no time.
   if (half !== '' && (Number(hours) < 1 || Number(hours) > 12)) return time
   const hour = half === '' ? Number(hours) : (Number(hours) % 12) + (half.toUpperCase() === 'PM' ? 12 : 0)
   return `${String(hour).padStart(2, '0')}:${minutes}:${seconds}`

@@ -4,8 +4,8 @@ import { recognizeColumns } from './header-names.ts'
 import type { Target } from './target.ts'
 
 /**
- * The targets of a file's columns. `stateAt` is the index of the column `state` in an exported file; null in other files.
- * `constants` are cells that are appended to every record, and the last targets belong to them.
+ * The targets of a file's columns. `stateAt` is the index of the column `state` in an exported file; null in other
+ * files. `constants` are cells that are appended to every record. Their targets are the last ones.
  */
 export type Columns = { targets: Target[]; stateAt: number | null; notices: string[]; constants: string[] }
 
@@ -13,11 +13,11 @@ export type ColumnOptions = {
   /** The field of each mapped column. */
   map: Map<string, string>
   ignore: string[]
-  /** Whether unknown columns become attribute values, as texts. */
+  /** Whether unknown columns become attribute values of type text. */
   unknownAsAttributes: boolean
   /** The prefix of the values, by column or field. */
   prefixes: Map<string, string>
-  /** The value that every record has, by field. */
+  /** The values that every record gets, by field. */
   constants: Map<string, string>
 }
 
@@ -32,14 +32,14 @@ const signature = ['state', 'version', 'created_at', 'updated_at']
 /** Read-only columns of an export. The two consent flags summarize the answers, which have columns of their own. */
 const readOnlyFields = [...signature, 'id', 'record_id', 'stack_key', 'mobile_e164', ...summaryFields]
 
-/** The columns of an exported file that an import leaves out. A file that is no export has none. */
+/** Returns the columns of an exported file that an import ignores. Any other file has none. */
 export function readOnlyColumnsOf(names: string[]): string[] {
   const isExport = signature.every(name => names.includes(name))
   return names.filter(name => isExport && readOnlyFields.includes(name))
 }
 
 /**
- * Finds the target of each column of a header among those that the fields have. Throws an Error if a column is unknown, or if two columns
+ * Finds the target of each column of a header in `fieldTargets`. Throws an Error if a column is unknown or two columns
  * have the same target, so that no column is silently ignored.
  */
 export function columnsOf(header: string[], fieldTargets: Map<string, Target>, options: ColumnOptions): Columns {
@@ -97,7 +97,10 @@ function constantOf(name: string, fieldTargets: Map<string, Target>, unknownAsAt
 
 const prefixedTypes: CellType[] = ['text', 'person', 'stack']
 
-/** Adds the prefixes. A prefix applies to the column of that name, else to the column that is mapped to that field. */
+/**
+ * Adds the prefixes. A prefix applies to the column with its name, else to the column mapped to the field with its
+ * name.
+ */
 function withPrefixes(names: string[], targets: Target[], prefixes: Map<string, string>): Target[] {
   const changed = [...targets]
   for (const [name, prefix] of prefixes) {
@@ -150,7 +153,7 @@ export const evidenceColumns: [key: string, type: CellType][] = [
   ['consent_string', 'text'],
 ]
 
-/** All fields by the column names that they can have. A declared attribute can also have its bare key as column name. */
+/** Maps all possible column names to fields. A declared attribute can also have its bare key as column name. */
 export function targetsOf(owner: string, { attributes, consent_types }: Definitions): Map<string, Target> {
   const fieldTargets = new Map<string, Target>()
   const own = attributes.filter(each => each.owner === owner && each.state === 'active')
@@ -176,13 +179,13 @@ export function targetsOf(owner: string, { attributes, consent_types }: Definiti
   return fieldTargets
 }
 
-/** Finds the target of a field. Any key of `attribute_values` is one. */
+/** Finds the target of a field. Any key of `attribute_values` is a field. */
 export function findTarget(field: string, fieldTargets: Map<string, Target>): Target | null {
   const key = /^attribute_values\.(.+)$/.exec(field)?.[1]
   return fieldTargets.get(field) ?? (key === undefined ? null : attribute(key, key, 'text', false))
 }
 
-/** Columns of a header that are no fields. The message names the options of the command line. */
+/** The error for columns of a header that are no fields. Its message names the options of the command line. */
 export class UnknownColumns extends Error {
   readonly names: readonly string[]
   /** A sentence that lists the fields. */
@@ -200,7 +203,7 @@ export class UnknownColumns extends Error {
   }
 }
 
-/** The sentence that columns are no fields. */
+/** Says that the columns are no fields. */
 export function noFields(names: readonly string[]): string {
   const named = names.map(name => JSON.stringify(name)).join(', ')
   return names.length > 1 ? `The columns ${named} are not fields.` : `The column ${named} is not a field.`

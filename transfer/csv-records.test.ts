@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { type CsvRecord, CsvRecords } from './csv-records.ts'
 
-/** Reads a text that arrives in pieces of these lengths, and then whole. */
+/** Reads a text in pieces of these lengths, then the rest at once. */
 function read(text: string, delimiter = ',', lengths: number[] = []): CsvRecord[] {
   const records = new CsvRecords(delimiter)
   const found: CsvRecord[] = []

@@ -1,13 +1,16 @@
 /**
- * A record of a CSV file. `line` is the line where it begins, counted from 1. With `fault`, its quotes are malformed: `text` is all of the
- * record, up to the end of the line with the fault, and it has no cells.
+ * A record of a CSV file. `line` is its first line, counted from 1. With `fault`, its quotes are malformed: it has no
+ * cells, and `text` is the whole record up to the end of the line with the fault.
  */
 export type CsvRecord = { line: number; cells: string[] } | { line: number; text: string; fault: string }
 
 const usualMaxCharacters = 16_777_216
 const quote = '"'
 
-/** Splits CSV (RFC 4180) into records, without empty lines. Takes the text in pieces that may end anywhere. `line` is the number of the first line. */
+/**
+ * Splits CSV (RFC 4180) into records, without empty lines. The text comes in pieces that may end anywhere. `line` is
+ * the number of the first line.
+ */
 export class CsvRecords {
   readonly #delimiter: string
   readonly #maxCharacters: number
@@ -20,7 +23,9 @@ export class CsvRecords {
     this.#maxCharacters = maxCharacters
   }
 
-  /** Adds a piece and returns the records that are complete now. Throws if a record does not end within the most characters. */
+  /**
+   * Adds a piece and returns the records that are now complete. Throws if a record exceeds the maximum of characters.
+   */
   take(piece: string): CsvRecord[] {
     const records = this.#split(this.#rest === '' ? piece : this.#rest + piece, false)
     if (this.#rest.length > this.#maxCharacters)
@@ -50,7 +55,7 @@ export class CsvRecords {
   }
 }
 
-/** A record, with the offset behind it and the lines that it takes. */
+/** A record, with the offset of its end and its number of lines. */
 type Read = { end: number; lines: number } & ({ cells: string[] } | { text: string; fault: string })
 
 /** Reads the record at an offset. Undefined if more text may belong to it. */
@@ -90,7 +95,7 @@ function readQuoted(text: string, start: number): Cell | undefined {
   return undefined
 }
 
-/** Reads a cell that begins without a quote. A quote within it is a character as any other. */
+/** Reads a cell that begins without a quote. A quote within it is an ordinary character. */
 function readPlain(text: string, start: number, delimiter: string): Cell {
   let end = start
   while (!isLineEnd(text, end) && text[end] !== delimiter) end++
@@ -103,7 +108,7 @@ function readPlain(text: string, start: number, delimiter: string): Cell {
 
 function isLineEnd(text: string, at: number): boolean {
   const code = text.charCodeAt(at)
-  // Behind the text the code is NaN.
+  // The code is NaN at the end of the text.
   return code === 10 || code === 13 || Number.isNaN(code)
 }
 
@@ -113,7 +118,7 @@ function lineEndAt(text: string, start: number): number {
   return at
 }
 
-/** The offset of the line after a line end. Undefined if more text may belong to the line, or to its end. */
+/** The offset of the next line. Undefined if more text may belong to the line, or to its end. */
 function nextLineAt(text: string, lineEnd: number, isLast: boolean): number | undefined {
   const isReturn = text[lineEnd] === '\r'
   if (!isLast && lineEnd + (isReturn ? 1 : 0) >= text.length) return undefined

@@ -8,13 +8,13 @@ import { type Column, firstValue, type ProfilePlan, type ReadAnswers, readAnswer
 import type { Target } from './target.ts'
 
 export type CsvSettings = Omit<ParseOptions, 'decimal'> & {
-  /** The decimal mark of numbers; null finds it from the first records, and else takes the point. */
+  /** The decimal mark of numbers; null detects it in the first records, and defaults to the point. */
   decimal: DecimalMark | null
-  /** The separator of cells; null finds it from the first line. */
+  /** The separator of cells; null detects it in the first line. */
   delimiter: string | null
   /** `absent`: an empty cell keeps the stored value; `null`: it clears the value. */
   empty: 'absent' | 'null'
-  /** The most characters of a record, and the most bytes that are read at once. */
+  /** The maximum number of characters of a record, and of bytes per read. */
   maxCharacters?: number
   stepBytes?: number
 }
@@ -22,7 +22,7 @@ export type CsvSettings = Omit<ParseOptions, 'decimal'> & {
 /** The settings with which the records of a file are read. */
 export type RecordSettings = ParseOptions & Pick<CsvSettings, 'empty'>
 
-/** The settings of a file of which nothing is said. */
+/** The default settings of a file. */
 export const usualSettings: RecordSettings & Pick<CsvSettings, 'delimiter'> = {
   listSeparator: '|',
   dateOrder: null,
@@ -34,8 +34,8 @@ export const usualSettings: RecordSettings & Pick<CsvSettings, 'delimiter'> = {
 }
 
 /**
- * Joins what a person says of a file to its settings. Throws if a word has two meanings, and if a comma separates values and is the decimal
- * mark of numbers.
+ * Makes the settings of a file from the options of a person. Throws if a word has two meanings, or if the comma is both
+ * the separator of values and the decimal mark.
  */
 export function settingsOf({
   true_words = [],
@@ -50,7 +50,10 @@ export function settingsOf({
   return all
 }
 
-/** The columns of a file, and those that a profile reads. `replacements` are other cells for those of a column, by its index. */
+/**
+ * The columns of a file, and those that a profile reads. `replacements` has other cells for some cells of a column, by
+ * its index.
+ */
 export type FileColumns = Columns & { profile?: ProfilePlan; replacements?: Replacements }
 export type Replacements = ReadonlyMap<number, ReadonlyMap<string, string>>
 
@@ -61,8 +64,9 @@ const delimiters = [',', ';', '\t', '|']
 const detectionBytes = 65_536
 
 /**
- * Parses CSV and converts the records that are not empty to bodies. `plan` is called once, with the header, before the first record.
- * Cells are read as Latin-1, one character per byte, so that invalid UTF-8 is detected and a refused record is written back byte for byte.
+ * Parses CSV and converts the non-empty records to bodies. `plan` is called once, with the header, before the first
+ * record. Cells are read as Latin-1, one character per byte, so that invalid UTF-8 is detected and a refused record is
+ * written back byte for byte.
  */
 export async function* csvItems(
   pieces: Pieces,
@@ -77,7 +81,7 @@ export async function* csvItems(
   const itemsOf = (records: CsvRecord[]) => {
     if (columns === undefined && records.length > 0) {
       const cells = headerOf(records.shift()!)
-      // The reasons that an earlier import wrote are not imported.
+      // The column of reasons from an earlier import is not imported.
       columns = plan({ cells: isRefused ? cells.slice(1) : cells, delimiter })
       const decimal = settings.decimal ?? decimalOf(start, { delimiter, skipped, isRefused }, columns.targets)
       recordSettings = { ...settings, decimal, delimiter }
@@ -95,7 +99,7 @@ export async function* csvItems(
   if (columns === undefined) throw new Error('The file is empty. The first line of a CSV file names the columns.')
 }
 
-/** The decimal mark that the beginning of a file has. */
+/** Detects the decimal mark in the beginning of a file. */
 function decimalOf(start: Uint8Array, { delimiter, skipped, isRefused }: Separator, targets: Target[]): DecimalMark {
   if (!targets.some(target => 'type' in target && target.type === 'number')) return '.'
   const records = new CsvRecords(delimiter).take(latin1Of(start.subarray(skipped, detectionBytes)))
@@ -106,8 +110,9 @@ function decimalOf(start: Uint8Array, { delimiter, skipped, isRefused }: Separat
 type Separator = { delimiter: string; skipped: number; isRefused: boolean }
 
 /**
- * Finds the separator of cells from the beginning of a file: that behind the reasons of refused records, else the given one, that of a first line
- * `sep=;`, or the one that occurs most often in the header. `skipped` counts the characters before the header.
+ * Finds the separator of cells in the beginning of a file: the one behind the column of reasons in a file of refused
+ * records, else the given one, else the one of a first line `sep=;`, else the most frequent one in the header.
+ * `skipped` counts the characters before the header.
  */
 function separatorOf(text: string, given: string | null): Separator {
   const [line = '', named] = /^"?sep=(.)"?[;,\t ]*(?:\r\n|\r|\n)/i.exec(text) ?? []
@@ -125,7 +130,10 @@ function headerOf(header: CsvRecord): string[] {
   return header.cells.slice(0, header.cells.findLastIndex(cell => cell.trim() !== '') + 1)
 }
 
-/** Converts a record to an item. `isRefused`: it comes from a file of refused records, whose first cell is the reason. */
+/**
+ * Converts a record to an item. With `isRefused`, it comes from a file of refused records, and its first cell is the
+ * reason.
+ */
 function itemOf(
   record: CsvRecord,
   columns: FileColumns,
@@ -149,7 +157,7 @@ function withoutFirstCell(text: string, delimiter: string): string {
   return end === -1 ? text : text.slice(end + 1)
 }
 
-/** Reads the text of one record again, which a person has mended. Throws if it is still malformed. */
+/** Parses the corrected text of one record. Throws if it is still malformed. */
 export function cellsOfText(text: string, delimiter: string): string[] {
   const read = new CsvRecords(delimiter)
   const [record, further] = [...read.take(cellOf(text)), ...read.last()]
@@ -171,7 +179,10 @@ type Body = ({ body: string } | { body: null; refusal?: Refusal }) & { answers?:
 /** A cell; undefined if the record ends before it. */
 type Cells = (string | undefined)[]
 
-/** Converts a record to a body. Its cells are Latin-1. Missing last cells are absent, and empty cells behind the last column are ignored. */
+/**
+ * Converts a record, whose cells are Latin-1, to a body. Missing last cells are absent, and empty cells behind the last
+ * column are ignored.
+ */
 export function bodyOf(original: string[], columns: FileColumns, settings: RecordSettings): Body {
   const { targets, stateAt, constants, profile, replacements } = columns
   const expected = targets.length - constants.length
@@ -193,7 +204,7 @@ export function bodyOf(original: string[], columns: FileColumns, settings: Recor
       details.push({ path: target.name, message: (error as Error).message })
     }
   }
-  // A constant applies to the records that have an answer.
+  // Constants of a consent apply only to records with an answer.
   for (const target of targets.slice(0, expected))
     if (
       target.to === 'evidence' &&
@@ -208,7 +219,7 @@ export function bodyOf(original: string[], columns: FileColumns, settings: Recor
   }
 }
 
-/** Adds what a profile reads from a record. A fault is added to `details`, under the name of its column. */
+/** Adds the answers that a profile reads from a record. It adds a fault to `details`, under the name of its column. */
 function addProfile(
   parts: Parts,
   profile: ProfilePlan,
@@ -252,8 +263,8 @@ function addProfile(
 }
 
 /**
- * JSON texts: `"key":value` for fields and attributes, array elements for consents. The answers are the members of such an
- * element, and their evidence is JSON by key, both by the name of the answer's column.
+ * JSON texts: `"key":value` for fields and attributes, array elements for consents. `answers` has the members of such
+ * an element, and the evidence has JSON by key. Both are keyed by the name of the answer's column.
  */
 type Parts = {
   fields: string[]
@@ -317,10 +328,13 @@ function join({ fields, attributes, consents, answers, evidence }: Parts): strin
 const ascii = /^[\x00-\x7f]*$/
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** The bytes of a cell in work. 200,000 records with two such cells take 1.5 s to read, and with Uint8Array.from 2.8 s (Node 24). */
+/**
+ * A reused buffer for the bytes of a cell. 200,000 records with two such cells take 1.5 s to read, and 2.8 s with
+ * Uint8Array.from (Node 24).
+ */
 const shortCell = new Uint8Array(1_024)
 
-/** Decodes a cell that was read as Latin-1 as UTF-8. Throws if it is not valid UTF-8. */
+/** Decodes the bytes of a Latin-1 cell as UTF-8. Throws if they are not valid UTF-8. */
 export function textOf(cell: string): string {
   if (ascii.test(cell)) return cell
   const bytes = cell.length <= shortCell.length ? shortCell.subarray(0, cell.length) : undefined
@@ -331,7 +345,7 @@ export function textOf(cell: string): string {
   }
 }
 
-/** The cell of a text, as the cells of a record are: one character per byte of UTF-8. */
+/** Encodes a text like the cells of a record: one character per byte of UTF-8. */
 export const cellOf = (text: string): string => (ascii.test(text) ? text : latin1Of(new TextEncoder().encode(text)))
 
 /** The bytes of a Latin-1 text. */
@@ -340,7 +354,7 @@ export function bytesOf(text: string, bytes = new Uint8Array(text.length)): Uint
   return bytes
 }
 
-/** The text of bytes, one character for each. TextDecoder has no Latin-1: that name stands for windows-1252. */
+/** Decodes bytes to one character each. TextDecoder has no Latin-1: that name stands for windows-1252. */
 function latin1Of(bytes: Uint8Array): string {
   if ('Buffer' in globalThis) return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1')
   let text = ''

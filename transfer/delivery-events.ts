@@ -8,7 +8,7 @@ import {
 import type { ImportItem } from './item.ts'
 import { parsedJson } from './parsed-json.ts'
 
-/** The most events of a request. */
+/** The maximum number of events in a request. */
 const maxEvents = 1_000
 
 /** Splits events into requests. */
@@ -17,7 +17,7 @@ export function inRequests<T>(events: readonly T[]): T[][] {
   return Array.from({ length: count }, (_, index) => events.slice(index * maxEvents, (index + 1) * maxEvents))
 }
 
-/** The events that a profile read for the addresses of a line that was accepted. */
+/** The events that a profile read for the addresses of an accepted line. */
 export function eventsOf({ body, answers, refusal }: ImportItem): DeliveryEvent[] {
   if (!answers || answers.events.length === 0 || refusal || body === null) return []
   type Contact = { email?: string; mobile_prefix?: string; mobile_number?: string }
@@ -33,7 +33,10 @@ type Record = (events: DeliveryEvent[]) => Promise<DeliveryEventStatuses>
 type Status = DeliveryEventStatuses['items'][number]['status']
 type LineRefusal = Omit<ImportRefusal, 'line'>
 
-/** Records lines of events, in requests of 1,000, and answers as an import does. An event that changes something counts as updated. */
+/**
+ * Records lines of events, in requests of 1,000, and yields the answers of an import. An event with an effect counts as
+ * updated.
+ */
 export async function* recordLines(lines: AsyncIterable<string>, record: Record): AsyncGenerator<ImportAnswer> {
   const counts = { received: 0, created: 0, updated: 0, unchanged: 0, failed: 0 }
   async function* answersOf(batch: string[]): AsyncGenerator<ImportAnswer> {
@@ -60,7 +63,7 @@ export async function* recordLines(lines: AsyncIterable<string>, record: Record)
 
 type Outcome = 'stored' | 'unchanged' | LineRefusal
 
-/** The service refuses a request with a malformed event as a whole, so the others are sent again without it. */
+/** The service refuses the whole request for one malformed event, so the other events are sent again without it. */
 async function outcomesOf(lines: string[], record: Record): Promise<Outcome[]> {
   const outcomes: Outcome[] = []
   let left = lines.flatMap((line, index) => {
@@ -112,7 +115,7 @@ function outcomeOf(status: Status): Outcome {
   }
 }
 
-/** The refusals of the events of a request, by their place in it. */
+/** The refusals of events, by their index in the request. */
 function refusedOf(error: unknown): Map<number, LineRefusal> {
   const refused = new Map<number, LineRefusal>()
   if (!(error instanceof KithError) || error.status !== 400) return refused

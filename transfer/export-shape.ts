@@ -9,14 +9,17 @@ type Column = { name: string; cellOf: (entity: Entity) => Cell }
 const readOnlyPersonFields = [...summaryFields, 'mobile_e164', 'id', 'state', 'version', 'created_at', 'updated_at']
 const readOnlyRecordFields = ['record_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at']
 
-/** How CSV is written. With `escapesFormulas`, a text that a spreadsheet would run as a formula begins with an apostrophe. */
+/**
+ * The format of CSV. With `escapesFormulas`, an apostrophe is put before a text that a spreadsheet would run as a
+ * formula.
+ */
 export type CsvLook = {
   escapesFormulas?: boolean
   /** The separator of cells. The default is a comma. */
   delimiter?: string
   /** The decimal mark of numbers. The default is a point. */
   decimal?: string
-  /** The header of a column. By default its name, which an import knows. */
+  /** The header of a column. The default is its name, which an import recognizes. */
   headerOf?: (name: string) => string
 }
 
@@ -31,7 +34,7 @@ export const csvText = (
     delimiter,
   })
 
-/** Formats entities as lines that an import reads again. `header` and `rowsOf` return text with line ends. */
+/** Formats entities as lines that an import can read. `header` and `rowsOf` return text with line ends. */
 export type ExportShape = { header: string; rowsOf: (entities: Entity[]) => string }
 
 export const ndjsonShape: ExportShape = {
@@ -40,11 +43,11 @@ export const ndjsonShape: ExportShape = {
 }
 
 /**
- * Returns the columns of an export: each field, each declared attribute, and each consent that can be answered. A consent
- * column holds answers only, no defaults and no grants that wait for their confirmation, and columns for the time, the
- * method and the text of the answer follow it. The column `attribute_values` holds, as JSON, the values that a cell cannot
- * represent: those of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
- * An import keeps the apostrophe of `escapesFormulas`. With `names`, only the columns with these names are there, in this order.
+ * Returns the columns of an export: each field, each declared attribute, and each consent that can be answered. A
+ * consent column has only answers: no defaults and no grants that wait for their confirmation. Columns for the time,
+ * the method and the text of the answer follow it. The column `attribute_values` has, as JSON, the values that a cell
+ * cannot represent: of undeclared keys, of another type than declared, and empty ones. The read-only fields come last.
+ * An import keeps the apostrophe of `escapesFormulas`. `names` selects columns and their order.
  */
 export function csvShape(
   owner: string,
@@ -73,7 +76,7 @@ export function csvShape(
   }
 }
 
-/** The headers of columns. Two that would have the same are told apart by their names. */
+/** The headers of columns. The names of the columns distinguish equal headers. */
 function headersOf(columns: readonly Column[], { headerOf = name => name }: CsvLook): string[] {
   const headers = columns.map(({ name }) => headerOf(name))
   return headers.map((header, at) => {

@@ -1,6 +1,6 @@
 import type { Stop } from './retry.ts'
 
-/** The number of entities that are written, and the identifier of the last one. */
+/** The number of written entities, and the identifier of the last one. */
 export type ExportState = { count: number; after: string | undefined }
 
 export type ExportJob<Entity> = {
@@ -10,14 +10,14 @@ export type ExportJob<Entity> = {
   write: (entities: Entity[]) => void | Promise<void>
   stop: Stop
   state: ExportState
-  /** Called when the reading broke. Resolves when it is to go on after the last entity that was written; rejects to end the export. */
+  /** Called when reading fails. Resolves to continue after the last written entity; rejects to end the export. */
   failed: (error: unknown) => Promise<void>
 }
 
 /** The number of entities that are written together. */
 const batchSize = 500
 
-/** Writes all entities, or those before a stop. Throws the error with which `failed` ends the export. */
+/** Writes all entities until a stop. Throws the error with which `failed` ends the export. */
 export async function exportAll<Entity>(job: ExportJob<Entity>): Promise<void> {
   while (!job.stop.isRequested) {
     try {

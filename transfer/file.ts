@@ -2,7 +2,7 @@ import { beginning, type Pieces, toUtf8 } from './pieces.ts'
 
 export type Format = 'ndjson' | 'csv'
 
-/** The format that the name of a file tells; undefined if it tells none. */
+/** The format by the name of a file; undefined if the name has none. */
 export function formatOfName(name: string): Format | undefined {
   const [, extension] = /\.(\w+)(?:\.gz)?$/i.exec(name) ?? []
   const formats: Record<string, Format> = { ndjson: 'ndjson', jsonl: 'ndjson', csv: 'csv', tsv: 'csv', txt: 'csv' }
@@ -12,16 +12,18 @@ export function formatOfName(name: string): Format | undefined {
 /** A file that is read piece by piece, uncompressed, in UTF-8, and without a byte order mark. */
 export type OpenFile = {
   pieces: Pieces
-  /** How many bytes of the source have been read. */
+  /** The number of bytes read from the source. */
   readBytes(): number
-  /** The encoding in which the file is read; undefined until the bytes that decide have been read. */
+  /** The encoding of the file; undefined until enough bytes have been read to decide. */
   encoding(): string | undefined
 }
 
-/** `name` is the name of the file in messages. Without an `encoding`, the bytes of CSV decide, and other files are UTF-8. */
+/**
+ * `name` is the name of the file in messages. Without an `encoding`, the bytes of CSV decide. Other files are UTF-8.
+ */
 export type FileOptions = { name: string; format: Format; encoding: string | undefined }
 
-/** Reads a file. `gunzip` decompresses: Node and browsers do it differently. */
+/** Reads a file. `gunzip` decompresses, because Node and browsers differ. */
 export function openPieces(
   { name, format, encoding: named }: FileOptions,
   source: Pieces,

@@ -2,9 +2,9 @@ import type { ProfileField } from '../client/index.ts'
 import type { Target } from './target.ts'
 
 /**
- * The usual names of the fields in files, in the languages of the console and in French and Spanish, without accents,
- * spaces and signs. If two columns of a file match, the one with the earlier name is the field: a mobile number before
- * a telephone number.
+ * The usual names of the fields in files, in the languages of the console, French and Spanish, without accents, spaces
+ * and signs. If two columns of a file match, the one with the earlier name becomes the field: a mobile number before a
+ * telephone number.
  */
 const usualNames: Partial<Record<ProfileField | 'external_id', string>> = {
   external_id:
@@ -30,7 +30,7 @@ const usualNames: Partial<Record<ProfileField | 'external_id', string>> = {
   push_notification_consent: 'pushmitteilungen pushnotifications notifichepush',
 }
 
-/** A name in lower case without accents, spaces and signs, which files write in different ways. */
+/** A name in lower case without accents, spaces and signs, because files differ in these. */
 export const plainName = (name: string): string =>
   name
     .toLowerCase()
@@ -47,8 +47,9 @@ function plainNamesOf(field: string, target: Exclude<Target, { to: 'nothing' }>)
 }
 
 /**
- * Finds the field of each column by its name: that of the field itself, else the name that an attribute or a purpose has in the schema, else
- * what files usually call the field. A field is found once, and those that `taken` names are not. Null for a column of no such name.
+ * Finds the field of each column by its name: the field's own name, else the name of an attribute or a purpose in the
+ * schema, else a usual name of the field. Each field is found once, and fields in `taken` never. Null for any other
+ * column.
  */
 export function recognizeColumns(
   names: string[],

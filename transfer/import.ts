@@ -10,9 +10,9 @@ import { type Stop, startTimer } from './retry.ts'
 import { UnacknowledgedItems } from './unacknowledged-items.ts'
 
 /**
- * The progress of an import. The counts are of acknowledged items, and `line` is the last of them. `taken` counts all items
- * that were read from the file, acknowledged or not. `leftOut` counts items that were neither sent nor refused, and `warnings` the stored
- * lines of completed requests whose mobile number is no phone number.
+ * The progress of an import. It counts acknowledged items, and `line` is the last of them. `taken` counts all items
+ * read from the file, acknowledged or not. `leftOut` counts items that were neither sent nor refused. `warnings` counts
+ * the stored lines of completed requests whose mobile number is no phone number.
  */
 export type ImportState = ImportCounts & { line: number; taken: number; leftOut: number; warnings: number }
 
@@ -21,7 +21,7 @@ export const startState = (line = 0): ImportState => ({
   ...{ line, taken: 0, leftOut: 0, warnings: 0 },
 })
 
-/** How much of the bytes that were read is done. The reader is ahead of what is acknowledged. */
+/** The estimated number of processed bytes. The reader is ahead of the acknowledged items. */
 export const doneBytesOf = (readBytes: number, { received, leftOut, taken }: ImportState): number =>
   (readBytes * (received + leftOut)) / Math.max(1, taken)
 
@@ -30,24 +30,34 @@ export type ImportJob = {
   items: AsyncIterator<ImportItem[]>
   /** Sends one request with these lines and returns its response. */
   open: (lines: AsyncIterable<string>) => AsyncIterable<ImportAnswer>
-  /** Whether a request is sent while its lines are read. Browsers collect the lines of a request, so they need many requests. */
+  /**
+   * Whether a request is sent while its lines are read. Browsers collect the lines of a request first, so they need
+   * many requests.
+   */
   isStreamed: boolean
-  /** Whether a line without an `external_id` can be sent again: in a dry run, or if its person is recognized by email or phone. */
+  /**
+   * Whether a line without an `external_id` can be sent again: in a dry run, or if email or phone identify its person.
+   */
   isRepeatable: (item: ImportItem) => boolean
   stop: Stop
   state: ImportState
   /** Called with acknowledged items, in order. */
   done: (items: ImportItem[]) => void | Promise<void>
   /**
-   * Called when a request failed. Resolves when its lines are to be sent again, or left out and refused; rejects to end the import.
-   * `isDoubling` says that sending them again could store some of them twice.
+   * Called when a request failed. Resolves to send its lines again, or to leave them out as refused; rejects to end the
+   * import. `isDoubling` says that sending them again could store some of them twice.
    */
   failed: (error: unknown, isDoubling: boolean) => Promise<'repeat' | 'leave out'>
 }
 
-/** The lines on the way in a stream. A fast service works some seconds on them, and they need little memory. */
+/**
+ * The limits of unacknowledged lines in a stream. They are enough for some seconds of a fast service, and need little
+ * memory.
+ */
 const streamLimits = { maxItems: 50_000, maxBytes: 16_777_216 }
-/** The lines of a request that is sent whole. A response of many refusals must fit into the buffers of a connection. */
+/**
+ * The limits of a request that is sent at once. A response of many refusals must fit into the buffers of a connection.
+ */
 const requestLimits = { maxItems: 2_000, maxBytes: 2_097_152 }
 
 /**
@@ -57,8 +67,9 @@ const requestLimits = { maxItems: 2_000, maxBytes: 2_097_152 }
 const maxIdleMs = 5_000
 
 /**
- * Sends all items in as many requests as needed. A request that fails is sent again from the last acknowledged line. A stop ends
- * the import after the lines that were sent. Throws the error of the source, and the one with which `failed` ends the import.
+ * Sends all items in as many requests as needed. A failed request is sent again from the last acknowledged line. A stop
+ * ends the import after the sent lines. Throws the error of the source, and the error with which `failed` ends the
+ * import.
  */
 export async function importAll(job: ImportJob): Promise<void> {
   const { stop, isRepeatable } = job
@@ -79,7 +90,7 @@ export async function importAll(job: ImportJob): Promise<void> {
   }
 }
 
-/** A refusal of the whole request comes before any line is read. After a broken connection, the outcome is unknown. */
+/** The service refuses a whole request before it reads a line. After a broken connection, the outcome is unknown. */
 const mayBeStored = (error: unknown) =>
   error instanceof KithImportError ||
   !(error instanceof KithError || (error instanceof KithConnectionError && !error.wasSent))
@@ -125,13 +136,14 @@ async function settle({ state, done }: ImportJob, items: ImportItem[]): Promise<
   state.received += items.length - leftOut
   state.failed += items.filter(({ refusal }) => refusal).length
   await done(items)
-  // Only now: an import continues after this line, and what is done with the items may fail.
+  // The line is set last, because an import continues after it, and `done` may fail.
   state.line = items.at(-1)?.line ?? state.line
 }
 
 /**
- * The lines of a request: those that the last request left unacknowledged, then the next ones of the file. It ends at the end
- * of the file, after an idle time, or at a stop. While too many items are unacknowledged, a stream waits, and another request ends.
+ * The lines of a request: the unacknowledged lines of the last request, then the next lines of the file. The request
+ * ends at the end of the file, after an idle time, or at a stop. At the limit of unacknowledged items, a stream waits,
+ * and any other request ends.
  */
 async function* linesOf(
   { stop, isStreamed }: ImportJob,
@@ -158,7 +170,7 @@ async function* linesOf(
   }
 }
 
-/** Yields the items one by one. A batch that arrives after the end of a request is kept for the next one. */
+/** Yields single items. A batch that arrives after the end of a request is kept for the next one. */
 class Source {
   readonly #job: Pick<ImportJob, 'items' | 'state'>
   #batch: ImportItem[] = []
@@ -174,7 +186,7 @@ class Source {
     return this.#batch[this.#taken++]
   }
 
-  /** Whether an item has arrived, or else comes. Resolves to false after the last one. */
+  /** Waits for the next item. Resolves to false after the last one. */
   async hasMore(): Promise<boolean> {
     while (this.#taken >= this.#batch.length) {
       this.#coming ??= this.#job.items.next().then(({ done, value }) => {
@@ -182,14 +194,14 @@ class Source {
         this.#job.state.taken += this.#batch.length
         return done !== true
       })
-      // After a stop the promise is not awaited, and closing the file rejects it.
+      // After a stop, the promise is not awaited, and closing the file rejects it.
       this.#coming.catch(() => {})
       if (!(await this.#coming)) return false
     }
     return true
   }
 
-  /** Waits as `hasMore` does. Resolves to false after this time or when `stop` resolves. */
+  /** Waits like `hasMore`. Resolves to false after this time or when `stop` resolves. */
   async refill(milliseconds: number, stop: Promise<void>): Promise<boolean> {
     const timer = startTimer(milliseconds)
     try {

@@ -1,8 +1,8 @@
 import type { ReadAnswers } from './profile-answers.ts'
 
-/** A line of NDJSON or a record of CSV that is being imported. */
+/** A line of NDJSON or a record of CSV in an import. */
 export type ImportItem = {
-  /** The line of the file where the item begins, counted from 1. */
+  /** The first line of the item in the file, counted from 1. */
   line: number
   /** The JSON to send; null if the command itself refuses the item, or skips it because it is an exported placeholder. */
   body: string | null
@@ -10,21 +10,24 @@ export type ImportItem = {
   original: Uint8Array | string[]
   /** The reason, if the item is refused. */
   refusal?: Refusal
-  /** The line comes from a file of refused lines, and has its reason. */
+  /** Whether the line comes from a file of refused lines, with its reason. */
   isRefused?: boolean
-  /** The line recognizes no person by email or phone, because too many lines share its own. */
+  /** Whether the line recognizes no person by email or phone, because too many lines share its values. */
   recognizesNobody?: boolean
   /** The answers that a profile read from the record. */
   answers?: ReadAnswers
 }
 
-/** The column of the reason in a file of refused records. It is the first, because records may have any number of cells. */
+/**
+ * The column of the reason in a file of refused records. It is the first column, because records may have any number of
+ * cells.
+ */
 export const reasonColumn = 'refused_because'
 
-/** An item that was refused. */
+/** A refused item. */
 export type RefusedItem = Pick<ImportItem, 'line' | 'original'> & { refusal: Refusal }
 
-/** The reason of a refusal. `code` is the error code of the service, or `unfit` for a line that was not sent. */
+/** The reason of a refusal. `code` is the error code of the service, or `unfit` for an unsent line. */
 export type Refusal = { code: string; message: string; details: { path: string; message: string }[] }
 
 /** Builds the refusal of a line that cannot be sent. */
@@ -42,8 +45,8 @@ export function reasonOf({ line, refusal }: Pick<RefusedItem, 'line' | 'refusal'
 }
 
 /**
- * The `external_id` of a line; null for a line without one, which creates an entity each time it is sent. The service refuses a line that
- * is not JSON, so its empty identifier does not count.
+ * The `external_id` of a line; null for a line without one, which creates an entity each time it is sent. The
+ * identifier of a line that is not JSON is empty. It does not matter, because the service refuses such a line.
  */
 export function identifierOf({ body }: ImportItem): string | null {
   try {

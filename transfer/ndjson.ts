@@ -4,13 +4,13 @@ import { buildUnfitRefusal, type ImportItem, type Refusal } from './item.ts'
 import { parsedJson } from './parsed-json.ts'
 import type { Pieces } from './pieces.ts'
 
-/** No service accepts an entity of more bytes. A longer line is refused and not kept in memory. */
+/** The service accepts no larger entity. A longer line is refused and not kept in memory. */
 const maxLineBytes = 16_777_216
-/** The bytes of a refused long line that are kept. */
+/** The number of bytes kept of a refused long line. */
 const keptBytes = 1_000
 
 /**
- * Splits NDJSON into lines, without the blank ones, each with the JSON to send. This is the line itself, except for exported
+ * Splits NDJSON into non-blank lines, each with the JSON to send. This JSON is the line itself, except for exported
  * lines and lines from a file of refused lines.
  */
 export async function* ndjsonItems(pieces: Pieces, owner: string): AsyncGenerator<ImportItem[]> {
@@ -29,7 +29,7 @@ function itemsOf(lines: Line[], owner: string): ImportItem[] {
     if (decoded === undefined) return refusedItem('is not UTF-8')
     const text = withoutReason(decoded).trim()
     const isRefused = text.length < decoded.trim().length
-    // A line that is refused again gets one reason, the new one.
+    // A line that is refused again keeps only the new reason.
     const original = isRefused ? new TextEncoder().encode(text) : bytes
     return text === '' ? [] : [{ line, original, ...bodyOf(text, owner), ...(isRefused && { isRefused }) }]
   })
@@ -47,7 +47,7 @@ function decode(bytes: Uint8Array): string | undefined {
 
 type Line = { line: number; bytes: Uint8Array; cut: boolean }
 
-/** Assembles lines from pieces. Only the beginning of a line that is too long is kept. */
+/** Assembles lines from pieces. It keeps only the beginning of a line that is too long. */
 class Lines {
   #line = 1
   #parts: Uint8Array[] = []
@@ -121,7 +121,7 @@ function bodyOf(text: string, owner: string): Body {
   const kind = 'record_id' in read ? read.stack_key : 'people'
   if (kind !== owner)
     return { body: null, refusal: buildUnfitRefusal(`was exported from ${String(kind)}, not from ${owner}`) }
-  // The links to a placeholder create it again. If it were written, it would no longer be a placeholder.
+  // Links to a placeholder create it again. Writing it would make it more than a placeholder.
   if (read.state === 'placeholder') return { body: null }
   return { body: JSON.stringify(writable(read as never)) }
 }

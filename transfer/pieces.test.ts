@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { encodingOf, toUtf8 } from './pieces.ts'
 
-/** Reads bytes as a file of CSV, in pieces of this length. */
+/** Reads bytes as a CSV file, in pieces of this length. */
 async function read(bytes: Uint8Array, { named, length = 7 }: { named?: string; length?: number } = {}) {
   async function* pieces() {
     for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)

@@ -4,7 +4,7 @@ import { reasonColumn } from './item.ts'
 /** The pieces of a file. */
 export type Pieces = AsyncIterable<Uint8Array>
 
-/** Returns the first `bytes` bytes or more, as far as there are any, and all pieces again including these. */
+/** Returns at least the first `bytes` bytes, if the file has them, and an iterable of all pieces including these. */
 export async function beginning(
   pieces: Pieces,
   bytes: number,
@@ -27,21 +27,22 @@ export async function beginning(
   return [start, all()]
 }
 
-/** The file is not in the encoding in which it is read. */
+/** The error for a file that is not in its expected encoding. */
 export class EncodingError extends Error {}
 
 export type EncodingOptions = {
-  /** The encoding of a file without a byte order mark; undefined finds it from the bytes. */
+  /** The encoding of a file without a byte order mark; undefined detects it from the bytes. */
   named: string | undefined
-  /** Whether a file without a mark may have another encoding than UTF-8. JSON may not. */
+  /** Whether a file without a mark may have another encoding than UTF-8. JSON must be UTF-8. */
   isGuessed: boolean
-  /** Called with the encoding in which the file is read, in lower case. */
+  /** Called with the encoding of the file, in lower case. */
   found: (encoding: string) => void
 }
 
 /**
- * Converts a file to UTF-8 without a byte order mark. A mark outweighs the named encoding, and so does the reason that begins a file of refused lines of JSON. Bytes that are not UTF-8 stay as they are in a file
- * of UTF-8 that has a mark or was found to be UTF-8, and else throw an {@link EncodingError}.
+ * Converts a file to UTF-8 without a byte order mark. A mark takes precedence over the named encoding, and so does the
+ * reason at the start of a file of refused JSON lines. If a mark or detection says UTF-8, invalid bytes stay as they
+ * are. Otherwise they throw an {@link EncodingError}.
  */
 export async function* toUtf8(file: string, pieces: Pieces, options: EncodingOptions): AsyncGenerator<Uint8Array> {
   const { named, isGuessed, found } = options
@@ -58,10 +59,10 @@ export async function* toUtf8(file: string, pieces: Pieces, options: EncodingOpt
   }
 }
 
-/** JSON lines that an import has refused begin with their reason, and are written in UTF-8. */
+/** Refused JSON lines begin with their reason, and are in UTF-8. */
 const refusedLine = new TextEncoder().encode(`{"${reasonColumn}":`)
 
-/** The encoding of a byte order mark, or of a file of refused lines of JSON. */
+/** The encoding of a byte order mark, or of a file of refused JSON lines. */
 function markOf(start: Uint8Array): string | undefined {
   if (refusedLine.every((byte, index) => start[index] === byte)) return 'utf-8'
   const [first, second, third] = start
@@ -70,7 +71,7 @@ function markOf(start: Uint8Array): string | undefined {
   return first === 0xfe && second === 0xff ? 'utf-16be' : undefined
 }
 
-/** UTF-16, if the first two characters are ASCII in it. */
+/** UTF-16 if the first two characters are ASCII. */
 function utf16Of([first, second, third, fourth]: Uint8Array): string | undefined {
   if (first && second === 0 && third && fourth === 0) return 'utf-16le'
   return first === 0 && second && third === 0 && fourth ? 'utf-16be' : undefined
@@ -78,7 +79,7 @@ function utf16Of([first, second, third, fourth]: Uint8Array): string | undefined
 
 const sampleBytes = 65_536
 
-/** Converts text in UTF-8 or windows-1252. ASCII is the same in both, so the bytes from the first other one on decide. */
+/** Converts text in UTF-8 or windows-1252. Both contain ASCII, so detection starts at the first other byte. */
 async function* guessed(file: string, pieces: Pieces, found: (encoding: string) => void): AsyncGenerator<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   for (let next = await iterator.next(); !next.done; next = await iterator.next()) {
@@ -104,12 +105,13 @@ async function* startingWith(first: Uint8Array, rest: AsyncIterator<Uint8Array>)
   for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value
 }
 
-/** Windows-1252 has no such characters. An encoding of DOS has letters there. */
+/** Windows-1252 does not use these bytes. DOS encodings have letters there. */
 const notWindows1252 = /[\x81\x8d\x8f\x90\x9d]/
 
 /**
- * The encoding of bytes that begin with one that is not ASCII. Text in windows-1252 is hardly ever UTF-8 by chance, and a file in UTF-8 has few
- * faults. Undefined if the bytes are in neither. `isWhole`: nothing follows the bytes, whose last character may else be cut off.
+ * Detects the encoding of bytes that begin with a non-ASCII byte. Text in windows-1252 is hardly ever valid UTF-8, and
+ * a UTF-8 file has few faults. Undefined if neither fits. With `isWhole`, the bytes are the end of the file; otherwise
+ * their last character may be cut off.
  */
 export function encodingOf(bytes: Uint8Array, isWhole: boolean): 'utf-8' | 'windows-1252' | undefined {
   const text = new TextDecoder('utf-8').decode(bytes, { stream: !isWhole })

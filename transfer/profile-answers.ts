@@ -6,15 +6,15 @@ import { normalize } from './normalize-name.ts'
 import type { Target } from './target.ts'
 
 /**
- * The meaning of a word of a column, the strongest first. `refuse_all` refuses every consent type of the channel. `refuse` and `grant`
- * answer the consent type of the column. `withhold` answers nothing, and takes back the grants of the channel that other columns of the
- * record give. `none` answers nothing. `complaint` and `hard_bounce` are events of the address; the first also refuses as `refuse_all`, the
- * second withholds.
+ * The meaning of a word of a column, strongest first. `refuse_all` refuses every consent type of the channel. `refuse`
+ * and `grant` answer the consent type of the column. `withhold` answers nothing, and cancels the grants of the channel
+ * from other columns of the record. `none` answers nothing. `complaint` and `hard_bounce` are events of the address;
+ * `complaint` also acts as `refuse_all`, `hard_bounce` as `withhold`.
  */
 export const outcomes = ['complaint', 'refuse_all', 'refuse', 'hard_bounce', 'withhold', 'grant', 'none'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** Whether the meaning of a word needs a time: that of the record, or of the export. */
+/** Whether the meaning of a word needs a time, from the record or of the export. */
 export const isTimed = (outcome: Outcome): boolean => outcomes.indexOf(outcome) <= outcomes.indexOf('hard_bounce')
 
 /** Splits a phone number into its country prefix, such as `+49`, and its number. Throws the reason if it cannot. */
@@ -22,16 +22,16 @@ export type PhoneSplitter = (text: string) => { mobile_prefix: string; mobile_nu
 
 type Method = 'import' | 'double_opt_in'
 
-/** A column of the file, by its name in the header. A header can have a name several times. */
+/** A column of the file, by its name in the header. A name can occur several times. */
 export type Column = { name: string; indices: number[] }
 
-/** The columns with the evidence of an answer. The first of several that has a value is read. */
+/** The columns with the evidence of an answer. The first column with a value is used. */
 type Evidence = { time: Column[]; ip: Column[]; source: Column[] }
 
 /** A rule of a profile whose column the file has. */
 export type PlannedRule = {
   channel: Channel
-  /** The column of the words. The column of the status of the file has no indices. */
+  /** The column of the words. For the status of the file, it has no indices. */
   column: Column
   /** The status of every record of the file; null for a rule of a column. */
   status: string | null
@@ -49,12 +49,12 @@ export type PlannedRule = {
   doubleOptIn: Record<'asked' | 'asked_ip' | 'confirmed' | 'confirmed_ip', Column> | null
 }
 
-/** The plan of reading a file with a profile. Its columns are beside those that other options map. */
+/** The plan for reading a file with a profile. Its columns are separate from the columns that other options map. */
 export type ProfilePlan = {
   product: string
   exportedAt: string | null
   timeZone: OffsetOf | null
-  /** The columns of the product's identifier, which is the reference of each answer. */
+  /** The columns of the product's identifier, which becomes the reference of each answer. */
   reference: Column[]
   /** The source of the external identifier; null if another option sets it. */
   externalId: { columns: Column[]; prefix: string; isEmail: boolean } | null
@@ -67,8 +67,8 @@ export type ProfilePlan = {
 }
 
 /**
- * A word that one rule read in one record. `isKnown` is false if the profile has no meaning for it. `countedAs` is the name
- * under which it is counted, since the values of some columns are all different.
+ * A word that one rule read in one record. `isKnown` is false if the profile has no meaning for it. `countedAs` is the
+ * name for counting, because in some columns all values differ.
  */
 export type ReadWord = {
   channel: Channel
@@ -92,19 +92,22 @@ export type Entry = {
   reference?: string
 }
 
-/** An event of the address of a record, which the record has elsewhere. */
+/** An event of an address of a record. The address itself is in another column. */
 export type AddressEvent = Pick<DeliveryEvent, 'channel' | 'provider'> & {
   type: 'complaint' | 'hard_bounce'
   at: string
 }
 
-/** The answers of one record, the events of its addresses, the words that they were read from, and the faults, each under the name of its column. */
+/**
+ * The answers of one record, the events of its addresses, their source words, and the faults, each under the name of
+ * its column.
+ */
 export type ReadAnswers = { entries: Entry[]; events: AddressEvent[]; words: ReadWord[]; details: Detail[] }
 
 export type AnswerOptions = {
   product: string
   parse: ParseOptions
-  /** The time of refusals without one of their own. With null, such a refusal is a fault of its record. */
+  /** The time of refusals without their own time. With null, such a refusal is a fault of its record. */
   exportedAt: string | null
 }
 
@@ -112,7 +115,7 @@ export type AnswerOptions = {
 export type CellReader = (index: number) => string
 
 /**
- * Reads the answers of one record. A refusal of any rule wins over every grant, and `withhold` over the grants of its channel.
+ * Reads the answers of one record. A refusal overrides every grant, and `withhold` overrides the grants of its channel.
  * An unknown word answers nothing. `reference` is the product's identifier of the record.
  */
 export function readAnswers(
@@ -187,11 +190,11 @@ function readWord({ channel, column, words, isAnyWord }: PlannedRule, word: stri
   return { ...read, outcome: outcome ?? words.get('*') ?? 'none', isKnown: outcome !== undefined }
 }
 
-/** Returns the values of a column that are not empty. Only a column whose name occurs several times has several. */
+/** Returns the non-empty values of a column. A column has several if its name occurs several times. */
 const valuesIn = ({ indices }: Column, cell: CellReader): string[] =>
   indices.map(index => cell(index).trim()).filter(text => text !== '')
 
-/** Returns the first value of a column that is not empty, or an empty text. */
+/** Returns the first non-empty value of a column, or an empty text. */
 const valueIn = (column: Column, cell: CellReader): string => valuesIn(column, cell)[0] ?? ''
 
 /** Returns the first of the columns that has a value, with the value. */
@@ -212,8 +215,9 @@ function entryOf(
   const { product, parse } = options
   const evidence = state ? rule.grant : rule.refusal
   const times = timesOf(evidence.time, cell, parse)
-  // If columns with the same name have several times, a grant takes the first and a refusal the last. The order of the
-  // columns does not matter. A grant without a time may be older than any refusal that kith has, so it gets none.
+  // If columns with the same name have several times, a grant takes the first time and a refusal the last one. The
+  // order of the columns does not matter. A grant without a time may be older than any refusal that kith has, so it
+  // gets none.
   const collected_at = state ? times[0] : timeOfRefusal(rule, cell, options)
   const isConfirmed = state && rule.doubleOptIn !== null && provesDoubleOptIn(rule.doubleOptIn, cell, parse)
   const ip = firstValue(evidence.ip, cell)?.text
@@ -235,7 +239,7 @@ function entryOf(
   }
 }
 
-/** The time of a refusal or of an event. It counts from the export at the latest. */
+/** The time of a refusal or of an event. The latest possible time is that of the export. */
 function timeOfRefusal(
   { refusal, column }: PlannedRule,
   cell: CellReader,
@@ -253,7 +257,7 @@ function buildMissingTimeFault(columns: Column[], wordColumn: Column): CellFault
   return new CellFault(names || wordColumn.name, `${state}, so that the refusal has no time. ${advice}`)
 }
 
-/** The times of the first of the columns that has a value, in order. */
+/** The sorted times of the first column that has a value. */
 function timesOf(columns: Column[], cell: CellReader, parse: ParseOptions): string[] {
   const column = columns.find(each => valueIn(each, cell) !== '')
   return column
@@ -272,8 +276,8 @@ function timeOf(column: Column, text: string, parse: ParseOptions): string {
 }
 
 /**
- * A sign-up and a later confirmation, each with an address, are two acts of a person. A time of confirmation alone is not: the
- * product also sets it for contacts that were imported or that subscribed in one step.
+ * A sign-up and a later confirmation, each with an IP address, prove two acts of a person. A time of confirmation alone
+ * does not: the product also sets it for contacts that were imported or that subscribed in one step.
  */
 function provesDoubleOptIn(
   { asked, asked_ip, confirmed, confirmed_ip }: NonNullable<PlannedRule['doubleOptIn']>,
@@ -295,7 +299,7 @@ class CellFault extends Error {
   }
 }
 
-/** The faults of a record. Each is reported once, although several answers may meet it. */
+/** The faults of a record. Each fault is reported once, even if several answers meet it. */
 class Faults {
   readonly #messages = new Map<string, string>()
 

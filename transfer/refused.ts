@@ -4,10 +4,9 @@ import { type ImportItem, type RefusedItem, reasonColumn, reasonOf } from './ite
 import { withReason } from './ndjson.ts'
 
 /**
- * A file of refused lines: each as it was, after its reason. An import with the same options reads the corrected file.
- * The file is in UTF-8, also if the first one was not. CSV begins with the byte order mark, and JSON with the reason,
- * which outweigh another encoding. `head` is null for a file of JSON lines. `isFirst` puts the mark and the header of
- * CSV before them.
+ * A file of refused lines: each original line after its reason. An import with the same options reads the corrected
+ * file. The file is in UTF-8, even if the imported one was not: the byte order mark of CSV and the reason in JSON
+ * override another encoding. `head` is null for JSON lines. With `isFirst`, the mark and the header of CSV come first.
  */
 export function refusedText(items: RefusedItem[], head: CsvHead | null, isFirst: boolean): Uint8Array<ArrayBuffer>[] {
   const row = (cells: string[]) => bytesOf(stringify([cells], { delimiter: head!.delimiter }))
@@ -17,7 +16,7 @@ export function refusedText(items: RefusedItem[], head: CsvHead | null, isFirst:
       const reason = reasonOf(item)
       if (Array.isArray(item.original)) return [row([cellOf(reason), ...item.original])]
       if (!head) return [withReason(item.original, reason), lineEnd]
-      // Without its line end, a row of the reason and an empty cell ends in the separator.
+      // A row of the reason and an empty cell, without its line end, ends in the separator.
       return [row([cellOf(reason), '']).subarray(0, -1), item.original as Uint8Array<ArrayBuffer>, lineEnd]
     }),
   ]
@@ -26,7 +25,7 @@ export function refusedText(items: RefusedItem[], head: CsvHead | null, isFirst:
 const mark = new Uint8Array([0xef, 0xbb, 0xbf])
 const lineEnd = new Uint8Array([10])
 
-/** The items that were refused. */
+/** The refused items. */
 export const refusedOf = (items: ImportItem[]): RefusedItem[] =>
   items.filter((item): item is ImportItem & RefusedItem => item.refusal !== undefined)
 

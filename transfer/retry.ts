@@ -1,6 +1,6 @@
 import { isTemporary, KithConnectionError, KithError } from '../client/index.ts'
 
-/** How an import or an export is ended from outside: after what is under way, or at once when the signal aborts. */
+/** The request to stop an import or an export: after the work in progress, or at once when the signal aborts. */
 export type Stop = { readonly isRequested: boolean; whenRequested: Promise<void>; signal: AbortSignal }
 
 // A service that restarts, or that a load balancer replaces, is back within half a minute.
@@ -10,15 +10,15 @@ const maxFirstAttempts = 3
 const minDelayMs = 200
 const maxDelayMs = 10_000
 
-/** Decides whether and when an import or an export goes on after an error. It counts the failures in a row. */
+/** Decides whether and when an import or an export continues after an error. It counts consecutive failures. */
 export class Retries {
   #failed = 0
   #done = 0
   #hasAnswered = false
 
   /**
-   * Waits before the next attempt, and throws the error if there is none. `done` is the number of lines so far: progress starts the count
-   * of failures again. `announce` is called with the pause in milliseconds.
+   * Waits before the next attempt, or throws the error after the last one. `done` is the number of lines so far:
+   * progress resets the count of failures. `announce` is called with the pause in milliseconds.
    */
   async wait(error: unknown, done: number, stop: Stop, announce: (pauseMs: number) => void): Promise<void> {
     if (done > this.#done) [this.#failed, this.#done] = [0, done]

@@ -2,19 +2,22 @@ import type { MatchKind } from '../client/index.ts'
 import type { ImportItem } from './item.ts'
 import { parsedJson } from './parsed-json.ts'
 
-/** An address in more lines is a placeholder, such as `info@example.com`, or a family's. It identifies no person. */
+/**
+ * An address in more lines than this is a placeholder, such as `info@example.com`, or a family's. It identifies no
+ * person.
+ */
 export const maxLinesOfAddress = 10
 
-/** The keys that are kept in memory. The further ones of a longer file are not counted. */
+/** The maximum number of keys in memory. Further keys of a longer file are not counted. */
 const maxKeys = 8_000_000
 
 type Key = { kind: MatchKind; key: string }
 
-/** The keys by which a line recognizes its person, as the service compares them, but for notations of phones. */
+/** The keys by which a line recognizes its person. Apart from notations of phones, they match those of the service. */
 function keysOf({ body }: ImportItem, match: readonly MatchKind[]): Key[] {
   const fields = (parsedJson(body ?? '') ?? {}) as Record<string, unknown>
   const { external_id, email, mobile_prefix, mobile_number, match: own } = fields
-  // A line with a `match` of its own keeps it.
+  // A line with its own `match` keeps it.
   if (own !== undefined) return []
   const texts: Record<MatchKind, unknown> = {
     external_id,
@@ -37,14 +40,14 @@ function phoneOf(prefix: unknown, number: string): string {
 export class SharedAddresses {
   readonly #match: readonly MatchKind[]
   readonly #lines = new Map<string, number>()
-  /** How many lines had such an address. */
+  /** The number of lines with a shared address. */
   lines = 0
 
   constructor(match: readonly MatchKind[]) {
     this.#match = match
   }
 
-  /** Reads a whole file. It is read again to be sent. */
+  /** Reads a whole file. The import reads it again to send it. */
   async count(batches: AsyncIterable<ImportItem[]>, isStopped: () => boolean): Promise<void> {
     const kinds = this.#match.filter(kind => kind !== 'external_id')
     for await (const batch of batches) {
@@ -58,8 +61,8 @@ export class SharedAddresses {
   }
 
   /**
-   * Returns the item. If too many lines share one of its addresses, it recognizes its person by its other values, or
-   * without any by `external_id` alone.
+   * Returns the item. If too many lines share one of its addresses, the item recognizes its person by its other values,
+   * or without other values by `external_id` alone.
    */
   spare(item: ImportItem): ImportItem {
     const keys = keysOf(item, this.#match)
@@ -76,7 +79,7 @@ export class SharedAddresses {
   }
 }
 
-/** Counts the stored lines that meet the person of an earlier line of their file, as far as the file shows it. */
+/** Counts the stored lines whose person an earlier line of the file had, as far as the file shows it. */
 export class EarlierLines {
   readonly #match: readonly MatchKind[]
   readonly #seen = new Set<string>()

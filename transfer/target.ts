@@ -1,8 +1,8 @@
 import type { CellType } from './cell-parser.ts'
 
 /**
- * The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it in messages, and `label`
- * is the name of the attribute or of the purpose in the schema.
+ * The target of a column: a field, an attribute, an answer to a consent, its evidence, or nothing. `name` identifies it
+ * in messages. `label` is the name of the attribute or of the purpose in the schema.
  */
 export type Target =
   | { to: 'nothing' }

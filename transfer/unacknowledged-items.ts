@@ -1,11 +1,14 @@
 import type { ImportItem, Refusal } from './item.ts'
 
-/** The limits of unacknowledged items: of how many, and of the bytes that they need, about twice those of the file. */
+/**
+ * The limits of unacknowledged items: of their number, and of their memory in bytes, about twice their size in the
+ * file.
+ */
 export type Limits = { maxItems: number; maxBytes: number }
 
 /**
- * The items that were taken from the file and are not acknowledged, in the order of the file. After a failed request they are
- * sent again. The items with a body are the lines of the request, in this order.
+ * The items taken from the file and not yet acknowledged, in the order of the file. They are sent again after a failed
+ * request. The items with a body are the lines of the request, in this order.
  */
 export class UnacknowledgedItems {
   #items: ImportItem[] = []
@@ -29,7 +32,7 @@ export class UnacknowledgedItems {
   restart(): ImportItem[] {
     this.#sent.clear()
     ;[this.#lines, this.#acknowledged] = [0, 0]
-    // The service decides again about an item that it has refused.
+    // The service decides again about refused items.
     for (const item of this.sent) delete item.refusal
     return this.sent
   }
@@ -51,7 +54,7 @@ export class UnacknowledgedItems {
     if (item) item.refusal = refusal
   }
 
-  /** Acknowledges the first `lines` lines of the request. Returns and removes the items that are done now, in order. */
+  /** Acknowledges the first `lines` lines of the request. Removes and returns the finished items, in order. */
   acknowledge(lines: number): ImportItem[] {
     let count = 0
     for (const item of this.#items) {

@@ -5,8 +5,8 @@ import type { Sequence } from './container.ts'
 /** A table of the catalog. `bytes` is its approximate size on disk, without indexes. */
 export type Table = { name: string; columns: string[]; bytes: number }
 
-// Unlogged tables are left out: a crash may lose their rows, which are rate limit counters. The migrations create their own
-// table.
+// Unlogged tables are left out: a crash may lose their rows, which are rate limit counters. The table of migrations is
+// left out too, because the migrations create it.
 const tables = `
   select c.relname as name, pg_table_size(c.oid)::float8 as bytes,
     array(select a.attname::text from pg_attribute a
@@ -23,9 +23,9 @@ const sequences = `
       and (d.deptype = 'e' or d.refobjid = to_regclass('public.migrations')))
   order by c.relname collate "C"`
 
-// Values are written and read as text. These settings make the text independent of the settings of the server and the role.
-// Timeouts that are set for a role or a database would abort a long COPY. Only PostgreSQL 17 and newer have
-// `transaction_timeout`. The view has DateStyle, IntervalStyle and TimeZone in mixed case.
+// PostgreSQL writes and reads values as text. These settings make the text independent of the settings of the server
+// and the role. Timeouts of a role or a database would abort a long COPY. Only PostgreSQL 17 and newer have
+// `transaction_timeout`. The view spells DateStyle, IntervalStyle and TimeZone in mixed case.
 const settings = `
   select set_config(name, $1::jsonb ->> lower(name), false) from pg_settings
   where lower(name) in (select jsonb_object_keys($1::jsonb))`

@@ -15,7 +15,7 @@ import { visible } from '../terminal.ts'
 import { isSignedBy, type Signer, signatureBytes, signDigest } from './signature.ts'
 
 const text = () => Type.String({ minLength: 1 })
-/** Messages quote these, so they have no characters that move the cursor. */
+/** Messages quote these texts, so the pattern refuses characters that move the cursor. */
 const visibleText = () => Type.String({ pattern: '^[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]+$' })
 const shapes = {
   header: Type.Object({
@@ -109,7 +109,7 @@ export async function writeContainer(
   return header
 }
 
-/** A backup file whose SHA-256 has been verified, and its signature with the key that its header names. */
+/** A backup file with a verified SHA-256, and a signature verified with the key that its header names. */
 export type Backup = {
   header: Header
   bytes: number
@@ -161,7 +161,7 @@ export async function verifyBackup(
 
 const firstBytes = `{"format":"kith-backup",`
 
-/** Whether the file begins as a backup does. */
+/** Whether the file begins like a backup. */
 export const isBackup = (path: string): Promise<boolean> => beginsWith(path, firstBytes)
 
 async function readHeader(handle: FileHandle, file: string): Promise<{ header: Header; bytes: number }> {
@@ -225,7 +225,7 @@ async function* framesOf(
 
 async function* parseFrames(plain: AsyncIterable<Buffer>): AsyncGenerator<Frame, undefined> {
   let buffered: Buffer = Buffer.alloc(0)
-  /** The bytes of the current `rows` frame that are still to come. */
+  /** The bytes of the current `rows` frame that have not arrived yet. */
   let rowsLeft = 0
   let hasEnded = false
   for await (const piece of plain) {
@@ -271,7 +271,7 @@ function decode(letter: string, payload: Buffer): Frame {
 export const damaged = (fault: string): Error =>
   new Error(visible(`The backup is damaged: ${fault}. No row was restored. Use another backup.`))
 
-/** Says what is wrong with the shape of a value, as the end of a sentence. Undefined if nothing is. */
+/** Describes the fault of a value's shape, as the end of a sentence. Undefined if the shape is right. */
 function findFault(shape: keyof typeof shapes, value: unknown): string | undefined {
   const ajv = new Ajv2020({ strict: false })
   return ajv.validate(shapes[shape], value) ? undefined : ajv.errorsText(undefined, { dataVar: shape })

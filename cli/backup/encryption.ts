@@ -5,14 +5,18 @@ import { pipeline } from 'node:stream/promises'
 import { UsageError } from '../command.ts'
 import { beginsWith } from '../files.ts'
 
-// The file format of age (age-encryption.org/v1), which the program age reads and writes too. The library is loaded only if it is needed.
+// The files have the format of age (age-encryption.org/v1), so the program age reads and writes them too. kith loads
+// the library only when it needs it.
 
 const firstLine = 'age-encryption.org/v1\n'
 
-/** Whether the file begins as one that age has encrypted. */
+/** Whether the file begins like a file that age encrypted. */
 export const isEncrypted = (path: string): Promise<boolean> => beginsWith(path, firstLine)
 
-/** Writes what is encrypted for the recipients: `open` returns where the plain bytes go. `written` resolves when all are in the target. */
+/**
+ * `open` returns a stream that encrypts its bytes for the recipients and writes them to the target. `written` resolves
+ * when the target has all bytes.
+ */
 export type Encryption = { open(target: Writable): Writable; written(): Promise<void> }
 
 /** Prepares the encryption of one file. Throws a UsageError for a text that is no recipient. */
@@ -35,7 +39,7 @@ export async function encryptFor(recipients: readonly string[]): Promise<Encrypt
         yield* (await encrypter.encrypt(ReadableStream.from(plain))) as AsyncIterable<Uint8Array>
       }
       writing = pipeline(encrypted, target)
-      // The stream that the caller writes to fails with the target. `written` reports the error.
+      // The caller's stream fails when the target fails. `written` reports the error.
       writing.catch(error => plain.destroy(error))
       return plain
     },

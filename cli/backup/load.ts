@@ -22,14 +22,14 @@ export type Loading = {
   /** Whether the change logs keep their `log_id`. */
   keepsLogId?: boolean
   signal: AbortSignal
-  /** The bytes that have been read, and the rows that are sent to PostgreSQL. */
+  /** The bytes read from the file, and the rows sent to PostgreSQL. */
   progress: { bytes: number; rows: number }
 }
 
 /** `leftOut` are tables of the backup that kith does not have. `migrations` ran after the rows were restored. */
 export type Loaded = { rows: number; tables: number; leftOut: string[]; migrations: string[] }
 
-/** Throws if another version of kith has to restore the backup: a newer one, or a beta. */
+/** Throws if this version of kith cannot restore the backup: a newer version or a beta made it. */
 export async function refuseOtherVersions({ kith, migrations }: Header): Promise<void> {
   if (isOfBeta(migrations))
     throw new Error(
@@ -100,7 +100,10 @@ async function loadRows(client: pg.Client, loading: Loading): Promise<Omit<Loade
   return stored
 }
 
-/** A restored log gives numbers that clients have seen to other changes, so each gets a new `log_id`, and their positions are refused. */
+/**
+ * A restored log assigns numbers that clients have seen to other changes. So each log gets a new `log_id`, and the
+ * service refuses the old positions.
+ */
 export async function renewLogIds(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ organization_id: number }>('select organization_id from change_heads')
   const ids = rows.map(({ organization_id }) => organization_id)
@@ -115,7 +118,7 @@ export async function renewLogIds(client: pg.Client): Promise<void> {
 async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Loaded, 'migrations'>> {
   const { header } = loading.backup
   await client.query('begin')
-  // A service that starts meanwhile waits for these locks, and then finds the restored data.
+  // A service that starts during the restore waits for these locks, and then finds the restored data.
   const tables = await readTables(client)
   const locked = [...tables.map(({ name }) => name), 'migrations'].map(quoted).join(', ')
   await client.query(`lock table ${locked} in access exclusive mode`)
@@ -138,7 +141,7 @@ async function storeRows(client: pg.Client, loading: Loading): Promise<Omit<Load
   return { rows, tables: header.tables.length - leftOut.length, leftOut }
 }
 
-/** COPY gives a column that it does not name its default. */
+/** Throws if the backup lacks a column: COPY would fill it with its default. */
 function refuseMissing(header: Header, tables: Table[]) {
   for (const { name, columns } of tables) {
     const found = header.tables.find(table => table.name === name)
@@ -196,7 +199,7 @@ function compareCounts({ tables }: Header, { rows }: End, stored: Record<string,
 /** Data exceptions, broken constraints, unknown columns, and limits, but not a missing privilege (42501). */
 const refusalOfValues = /^(2[123]|42(?!501)|54)/
 
-/** Runs work with values of the backup. If PostgreSQL refuses them, the error says which. */
+/** Runs work with values of the backup. If PostgreSQL refuses the values, the error names `what`. */
 async function accept(what: string, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()

@@ -25,11 +25,11 @@ const writeMutated = (head: object | string, body: Uint8Array) => writeSealed(pa
 
 const verify = (file: string) => verifyBackup(file, pathTo(file), { quiet: true }, signal)
 
-/** One line in kith's words. Errors of libraries do not begin so. */
+/** One line that kith wrote. Errors of libraries begin differently. */
 const refusal =
   /^(mutated (is|has) .*|The backup (is damaged: .* Use another backup|was made by .*)\.|The database has the migration .*)\n$/
 
-/** A block of zstd: the bytes themselves (type 0), or one byte that is repeated (type 1). */
+/** A block of zstd: the plain bytes (type 0), or one repeated byte (type 1). */
 function zstdBlock(type: 0 | 1, length: number, bytes: Buffer) {
   const head = Buffer.alloc(3)
   head.writeUIntLE(length * 8 + type * 2, 0, 3)
@@ -72,7 +72,7 @@ describe('a restore', { timeout: 90_000 }, () => {
     )
   })
 
-  /** Starts a restore, and sends the signal when it has shown this progress. */
+  /** Starts a restore, and sends the signal when its output matches `progress`. */
   async function interrupt(file: string, progress: RegExp, signal: NodeJS.Signals) {
     const { child, ended } = start(['restore', file], { DATABASE_URL: target })
     child.stderr.on('data', line => progress.test(line) && child.kill(signal))
@@ -89,7 +89,7 @@ describe('a restore', { timeout: 90_000 }, () => {
     // A sparse file takes no room on the disk.
     await writeFile(pathTo('sparse'), `${JSON.stringify(header)}\n`)
     await truncate(pathTo('sparse'), 100_000_000_000)
-    // Rows of a table that kith does not have are skipped: 67 GB of them, in 2 MB.
+    // The restore skips rows of a table that kith does not have: 67 GB of them, in 2 MB.
     const tables = [...header.tables, { name: 'later', columns: [] }]
     const zeros = [
       zstdBlock(0, 5, frame('R', 16_777_216)),

@@ -8,14 +8,15 @@ import { formatVerifierKey } from '../../src/ledger/note.ts'
 import { readLedgerSignerSql } from '../../src/ledger/sql.ts'
 import { UsageError } from '../command.ts'
 
-/** The key that signs a backup: that of the ledgers. `verifierKey` has the form name+hash+base64. */
+/** The key that signs backups and ledgers. `verifierKey` has the form name+hash+base64. */
 export type Signer = { verifierKey: string; privateKey: KeyObject }
 
 export const signatureBytes = 64
 
 /**
- * Reads the key of the ledgers. A database without one was migrated, and no start has prepared it. A key that the master keys do not open
- * signs nothing: a backup must be possible after their loss. `name` is the first part of the origin of the ledgers.
+ * Reads the key of the ledgers. A database has none if it was migrated but no service has started on it. If the master
+ * keys do not open the key, the backup is not signed: a backup must be possible after the loss of the master keys.
+ * `name` is the first part of the origin of the ledgers.
  */
 export async function readSigner(client: pg.Client, name: string, masterKeys: MasterKeys): Promise<Signer | undefined> {
   const [key] = (await client.query<StoredLedgerKey>(readLedgerSignerSql.text)).rows
@@ -31,7 +32,7 @@ const signedText = (sha256: string) => Buffer.from(`kith backup\n${sha256}\n`)
 export const signDigest = ({ privateKey }: Signer, sha256: string): string =>
   sign(null, signedText(sha256), privateKey).toString('hex')
 
-/** Whether the key signed this SHA-256. A text that is no verifier key signed nothing. */
+/** Whether the key signed this SHA-256. False for a text that is no verifier key. */
 export async function isSignedBy(verifierKey: string, sha256: string, signature: string): Promise<boolean> {
   try {
     const { publicKey } = await parseVerifierKey(verifierKey)
@@ -42,8 +43,9 @@ export async function isSignedBy(verifierKey: string, sha256: string, signature:
 }
 
 /**
- * Compares the key that signed a backup with the key that must have signed it. The names of the keys may differ: each organization has a
- * name of its own for the key. Throws an Error if the keys differ or the backup is not signed, and a UsageError for a malformed key.
+ * Compares the key that signed a backup with the expected key. The names of the keys may differ, because each
+ * organization names the key differently. Throws an Error if the keys differ or the backup is not signed, and a
+ * UsageError for a malformed key.
  */
 export async function requireKey(signedBy: string | undefined, key: string): Promise<void> {
   const expected = await parseKey(key)
@@ -61,7 +63,7 @@ async function parseKey(key: string): Promise<VerifierKey> {
   }
 }
 
-/** Says what the signature of a backup shows. The key of `requireKey` is known to have signed it. */
+/** Describes the signature of a backup. With `isKeyGiven`, {@link requireKey} has checked the key. */
 export function describeSignature(signedBy: string | undefined, isKeyGiven: boolean): string {
   if (signedBy === undefined) return 'The backup is not signed. Its SHA-256 shows damage, but no change on purpose.'
   if (isKeyGiven) return `The key that you gave signed the backup, and nothing of it was changed since.`

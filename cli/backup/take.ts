@@ -11,7 +11,7 @@ export type Progress = { rows: number; fraction: number }
 
 export type Taken = { header: Header; rows: number; tables: number }
 
-/** `version` is that of kith, `keyName` the name of the key that signs, and `masterKeys` unwrap it. */
+/** `version` is kith's version, `keyName` the name of the signing key, and `masterKeys` unwrap this key. */
 type Taking = {
   version: string
   keyName: string
@@ -39,7 +39,7 @@ export async function takeBackup(
   return { header, rows: progress.rows, tables: tables.length }
 }
 
-/** Locks the tables before the snapshot, so that no migration changes one of them in between. Returns the tables. */
+/** Locks the tables before the snapshot, so that no migration changes a table in between. Returns the tables. */
 async function beginSnapshot(client: pg.Client): Promise<Table[]> {
   const names = (tables: Table[]) => tables.map(({ name }) => name).join()
   const tablesBefore = await readTables(client)
@@ -110,7 +110,7 @@ export function copyOf(name: string, columns: string[], direction: 'to stdout' |
   return `copy ${quoted(name)}${list} ${direction}`
 }
 
-/** Counts the rows that end within a piece of COPY's text. */
+/** Counts the row ends in a piece of COPY's text. */
 export function linesIn(piece: Buffer): number {
   let count = 0
   for (let at = piece.indexOf(10); at !== -1; at = piece.indexOf(10, at + 1)) count++

@@ -12,7 +12,7 @@ import { formatCount } from '../progress.ts'
 import { type RestoreOptions, restoreFile } from '../restore.ts'
 import { withServer } from '../session.ts'
 
-/** The checks of the doctor that concern what is stored, and not the server that it is on. */
+/** The checks of the doctor that concern the stored data. The others concern the server. */
 const checksOfContent = ['database', 'migrations', 'keys', 'master key', 'indexes', 'followers', 'webhooks']
 
 /** Adds the command that verifies a backup. */
@@ -35,11 +35,11 @@ export function addVerify(backup: KithCommand<[string], object, Result>): void {
 async function run(environment: NodeJS.ProcessEnv, file: string, options: RestoreOptions): Promise<Result> {
   const folder = await mkdtemp(join(tmpdir(), 'kith-verify-'))
   try {
-    // As root, the embedded PostgreSQL runs as another user, who has to enter the folder.
+    // When kith runs as root, the embedded PostgreSQL runs as another user, who must be able to enter the folder.
     await chmod(folder, 0o711)
     const scratch = await scratchOf(environment, folder)
     const config = loadConfig(scratch)
-    // The server runs for all three.
+    // The restore, the checks and the verification of the ledgers share one server.
     return await withServer(config, async url => {
       const { backup, loaded } = await restoreFile(scratch, file, options)
       const findings = (await checkDatabase(config)).filter(({ check }) => checksOfContent.includes(check))
@@ -64,7 +64,7 @@ async function run(environment: NodeJS.ProcessEnv, file: string, options: Restor
   }
 }
 
-/** The environment of the temporary server: that of this machine, with a data folder of its own and the same master key. */
+/** The environment of the temporary server: that of this machine with the same master key, but its own data folder. */
 async function scratchOf(environment: NodeJS.ProcessEnv, folder: string): Promise<NodeJS.ProcessEnv> {
   const keyFile = keyFilePath(loadConfig(environment))
   const hasKey = keyFile !== undefined && (await fileExists(keyFile))

@@ -101,7 +101,7 @@ function report(job: Job, outcome: Outcome, seconds: number): Result {
   return resultOf(outcome, { value, summary })
 }
 
-/** The fields of an event, and the names that lists of suppressed addresses give to them, the first ones first. */
+/** The fields of an event with the column names of suppression lists, in order of precedence. */
 const names = {
   channel: ['channel'],
   address: ['address', 'email', 'emailaddress', 'recipient', 'phone', 'phonenumber', 'mobile'],
@@ -113,7 +113,7 @@ const names = {
   consent_type_id: ['consenttypeid'],
 } as const
 
-/** Providers write names and words in one, as in `EmailAddress`, or with spaces or underscores. */
+/** Providers write names as one word, as in `EmailAddress`, or with spaces or underscores. */
 const inOne = (name: string) => normalize(name).replaceAll(' ', '')
 
 const typeOf = (key: string) => (key === 'at' ? 'datetime' : key === 'consent_type_id' ? 'number' : 'text')
@@ -122,8 +122,8 @@ const targets = new Map(
 )
 
 /**
- * Finds the columns of a list of addresses, by their names or as the options say. The others are left out. Throws an Error if nothing says
- * the addresses, the types of the events or their times.
+ * Finds the columns of a list of addresses, by their names or by the options. It ignores the other columns. Throws an
+ * Error if it finds no column or option for the addresses, the types of the events or their times.
  */
 function eventColumnsOf(
   header: string[],
@@ -171,7 +171,9 @@ const typeByName = new Map(
   Object.entries(typeNames).flatMap(([type, all]) => all.map((name): [string, string] => [name, type])),
 )
 
-/** An event as the API takes it. The service refuses an unknown type. The default channel follows from the address. */
+/**
+ * An event in the form of the API. The service refuses an unknown type. The default channel follows from the address.
+ */
 function eventOf(record: { type?: string; channel?: string; address?: string }): object {
   const { type, channel, address } = record
   return {

@@ -8,8 +8,8 @@ import { withServer } from '../session.ts'
 const statementTimeoutMs = 10_000
 
 /**
- * Runs `work` on the database, and neither migrates it nor creates anything in it. A stopped embedded server is started
- * until `work` ends. Returns `undefined` if there is no database yet. Throws an Error whose message is one sentence.
+ * Runs `work` on the database without a migration. A stopped embedded server is started until `work` ends. Returns
+ * `undefined` if there is no database yet. Throws an Error whose message is one sentence.
  */
 export async function withStorage<T>(config: Config, work: (db: Database) => Promise<T>): Promise<T | undefined> {
   if (config.databaseUrl === undefined && !(await hasData(config))) return undefined
@@ -20,7 +20,7 @@ export async function withStorage<T>(config: Config, work: (db: Database) => Pro
 }
 
 /**
- * Whether the data folder holds an embedded PostgreSQL, running or stopped. A link to data that no longer exist counts, because a start
+ * Whether the data folder holds an embedded PostgreSQL, running or stopped. A dangling link counts, because a start
  * does not replace it. Throws an Error if this user cannot look into the folder.
  */
 export const hasData = async ({ dataDir }: Config): Promise<boolean> => {

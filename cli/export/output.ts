@@ -10,22 +10,22 @@ import { fileExists, readFileOrNull } from '../files.ts'
 
 /** The file or standard output that an export writes to. */
 export type Output = {
-  /** The content that a resumed export has found. */
+  /** The position up to which the incomplete file can be used. */
   resumePoint: ResumePoint
   /** The name of the incomplete file; null for standard output. */
   partName: string | null
   write(text: string): Promise<void>
   /** Ends a complete export. A file gets its final name only now. */
   complete(): Promise<void>
-  /** Ends an incomplete export. The incomplete file stays, so that it can be resumed. */
+  /** Closes the incomplete file and keeps it, so that the export can be resumed. */
   leave(): Promise<void>
 }
 
-/** The form of a file's rows: the words of the command line that determine it, and the columns of CSV. */
+/** The format of a file's rows: the options that determine it, and the columns of CSV. */
 export type ExportForm = { words: string; columns: string }
 
 export type OutputOptions = {
-  /** The name as it was typed; undefined means standard output. */
+  /** The name that the user typed; undefined means standard output. */
   name: string | undefined
   path: string
   format: Format
@@ -135,7 +135,7 @@ function outputTo(
 /** The usable part of an interrupted export: uncompressed bytes and number of whole lines, and the id of the last entity. */
 type ResumePoint = { bytes: number; lines: number; after_id: string | undefined }
 
-/** Reads the text of a file that may be cut off anywhere, also within its compressed data. */
+/** Reads the text of a file that may be truncated anywhere, even within its compressed data. */
 function openPartialFile(path: string, compressed: boolean): Readable {
   const file = createReadStream(path)
   if (!compressed) return file
@@ -163,7 +163,7 @@ async function lastLine(text: Readable, identifier: string): Promise<ResumePoint
 
 async function lastRecord(text: Readable, identifier: string): Promise<ResumePoint> {
   let column = -1
-  // The last record may be cut off and still look complete. The record before it is surely complete.
+  // The last record may be truncated and still look complete. The record before it is certainly complete.
   let [last, before]: [ResumePoint, ResumePoint] = [emptyResumePoint, emptyResumePoint]
   let lastByte = 0
   const parser = parse({

@@ -2,7 +2,7 @@ import type { ImportItem } from '../../transfer/item.ts'
 import type { AddressEvent, Outcome, ReadWord } from '../../transfer/profile-answers.ts'
 import { formatCount } from '../progress.ts'
 
-/** A column that is read by mistake can have a different value in every line. */
+/** A wrongly chosen column can have a different value in every line. */
 const maxWordsOfColumn = 100
 const furtherWords = '(further words)'
 const maxWordLength = 100
@@ -12,7 +12,7 @@ type TypeCount = { consent_type_id: number; channel: string; grants: number; ref
 type EventCount = { channel: string; type: AddressEvent['type']; lines: number }
 type UnansweredCount = { channel: string; lines: number }
 
-/** The count of a key, which begins with `start`. */
+/** Returns the count of a key, `start` at first. */
 function countOf<Count>(counts: Map<string, Count>, key: string, start: Count): Count {
   const count = counts.get(key) ?? start
   counts.set(key, count)
@@ -20,8 +20,8 @@ function countOf<Count>(counts: Map<string, Count>, key: string, start: Count): 
 }
 
 /**
- * Counts what a profile read: the meaning of each word, the answers of each consent type and channel, the events of addresses, and the
- * lines without an answer on a channel.
+ * Counts the results of a profile: the meaning of each word, the answers of each consent type and channel, the events
+ * of addresses, and the lines without an answer on a channel.
  */
 export class AnswerCounts {
   readonly #words = new Map<string, WordCount>()
@@ -29,7 +29,7 @@ export class AnswerCounts {
   readonly #events = new Map<string, EventCount>()
   readonly #unanswered = new Map<string, UnansweredCount>()
 
-  /** Adds the lines that were accepted. A refused line answers nothing. */
+  /** Adds accepted lines. A refused line gives no answer. */
   add(items: ImportItem[]): void {
     for (const { answers, refusal } of items) {
       if (!answers || refusal) continue

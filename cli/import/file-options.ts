@@ -46,7 +46,7 @@ export const fileOptions = (command: PlainCommand) =>
 
 export type FileCommandOptions = OptionsOf<typeof fileOptions>
 
-/** Adds the options of the cells of CSV that only fields of entities need. */
+/** Adds the options of CSV cells that only the fields of entities need. */
 export const cellOptions = (command: PlainCommand) =>
   command
     .option('--list-separator <text>', 'CSV: The separator of the values of an attribute with many values.', {
@@ -69,7 +69,7 @@ export type CellCommandOptions = OptionsOf<typeof cellOptions>
 
 const separated = ', separated by commas (repeatable).'
 
-/** The settings of a repeatable option of pairs, and of one of texts. */
+/** The settings of repeatable options: of pairs, and of texts. */
 const pairs = <Parse>(parse: Parse) => ({ parse, default: new Map<string, string>(), shown: 'none' })
 const texts = (read: (text: string) => string[]) => ({
   parse: (text: string, all: string[]) => [...all, ...read(text)],
@@ -78,7 +78,7 @@ const texts = (read: (text: string) => string[]) => ({
 })
 const words = texts(text => text.split(','))
 
-/** Throws a UsageError if options do not go together, or do not fit the format. */
+/** Throws a UsageError if options contradict each other or the format. */
 export function checkFileOptions(format: Format, { prefix, set, offset, timeZone, refused }: FileCommandOptions): void {
   if (format === 'ndjson' && prefix.size + set.size > 0) throw new UsageError('--prefix and --set apply only to CSV.')
   if (offset !== undefined && timeZone !== undefined) throw new UsageError('Use either --offset or --time-zone.')

@@ -16,7 +16,7 @@ export type Input = OpenFile & {
 
 const pieceBytes = 262_144
 
-/** The format of a file: that of `--format`, else by the name. Throws a UsageError if neither tells. */
+/** The format of a file: from `--format`, else from its name. Throws a UsageError if neither tells it. */
 export function formatOf(file: string, option: Format | undefined): Format {
   const format = option ?? formatOfName(basename(file))
   if (format) return format
@@ -24,7 +24,10 @@ export function formatOf(file: string, option: Format | undefined): Format {
   throw new UsageError(`The format of ${name} is unknown. Use --format ndjson or --format csv.`)
 }
 
-/** Opens a file, or standard input if its name is `-`. `path` is the file that is read. Throws an Error if it does not exist or cannot be read. */
+/**
+ * Opens a file, or standard input for the name `-`. `path` is the file to read. Throws an Error if it does not exist or
+ * cannot be read.
+ */
 export async function openInput(path: string, options: FileOptions): Promise<Input> {
   const { name } = options
   const { source, totalBytes } = name === '-' ? { source: process.stdin, totalBytes: null } : await openFile(name, path)
@@ -32,7 +35,10 @@ export async function openInput(path: string, options: FileOptions): Promise<Inp
   return { ...opened, totalBytes, close: () => source.destroy() }
 }
 
-/** Opens the file before it returns. A stream that opens its file later reports a failure before it has a listener. */
+/**
+ * Opens the file before it returns, because a stream that opens its file later reports a failure before it has a
+ * listener.
+ */
 async function openFile(file: string, path: string): Promise<{ source: Readable; totalBytes: number | null }> {
   const handle = await openToRead(file, path)
   const found = await handle.stat()

@@ -106,11 +106,11 @@ describe.each(profiles)('the columns of an export of $product', profile => {
           [...answers].map(([key, { state, collected_at, method }]) => [key, state, collected_at, method]).sort()
         expect(decided(answersOf(profile, fileStatus, again))).toEqual(decided(found))
         for (const [key, { state, collected_at }] of given) {
-          // The time of the export is not that of a grant, which may be older than any refusal.
+          // A grant does not get the time of the export, because it may be older than any refusal.
           if (state) expect(collected_at).not.toBe(exportedAt)
           if (state) continue
           expect(found.get(key)?.state).toBe(false)
-          // A time in a column takes the place of the time of the export.
+          // A time in a column replaces the time of the export.
           if (collected_at !== exportedAt) expect(found.get(key)!.collected_at! >= collected_at!).toBe(true)
         }
       }),

@@ -34,8 +34,9 @@ export type ProfileOptions = {
 }
 
 /**
- * Finds the columns of a profile in the header, beside those of the other options. A column that neither names is left out,
- * unless it has the key of a declared attribute. Throws an Error if the file has no answers or its answers have no consent type.
+ * Finds the columns of a profile in the header, beside the columns of the other options. The import leaves out any
+ * other column, unless it has the key of a declared attribute. Throws an Error if the file has no answers or its
+ * answers have no consent type.
  */
 export function profileColumnsOf(
   header: string[],
@@ -75,7 +76,7 @@ export function profileColumnsOf(
   const leftOut = [...new Set(others.filter(name => !kept.includes(name)))]
   const columns = columnsOf(header, targets, {
     ...columnOptions,
-    // A column of the product that has the name of a field, such as email_consent, is not that field.
+    // If a column of the product is called like a field, such as email_consent, it still is not this field.
     map: new Map([...kept.map((name): [string, string] => [name, `attribute_values.${name}`]), ...columnOptions.map]),
     ignore: [...columnOptions.ignore, ...[...read].filter(name => !columnOptions.map.has(name)), ...leftOut],
   })
@@ -84,7 +85,7 @@ export function profileColumnsOf(
 
 type Finder = (columns: string[]) => Column[]
 
-/** Returns a function that finds columns by their names, in the order of the names. Ignored columns are not found. */
+/** Returns a function that finds columns by name, in the order of the names. It skips ignored columns. */
 function finderOf(names: string[], ignored: string[]): Finder {
   const normalized = names.map(name => (ignored.includes(name) ? null : normalize(name)))
   return columns =>
@@ -108,8 +109,8 @@ function externalIdOf({ profile, externalId }: ProfileOptions, find: Finder, ref
 }
 
 /**
- * Plans a rule for each column of the file that it names. A name that ends with * names all columns that begin with it.
- * Columns of the same name have a rule each, so that no column hides the words of another one.
+ * Plans each rule for each file column that it names. A name that ends with * stands for all columns that begin with
+ * it. Each of several columns with the same name gets a rule, so that none hides the words of another.
  */
 function plannedRules(
   rule: Rule,
@@ -159,7 +160,7 @@ function plannedRules(
   }))
 }
 
-/** The consent type that a rule answers: that of its column, else that of its channel, else the channel's default. */
+/** The consent type that a rule answers: set for its column, else for its channel, else the channel's default. */
 function consentTypeOf(
   { channel, words }: Rule,
   column: Column,

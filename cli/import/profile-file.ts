@@ -12,7 +12,7 @@ import { UsageError } from '../command.ts'
 
 const closed = { additionalProperties: false }
 const text = Type.String({ minLength: 1 })
-/** Names of columns, of which the first that has a value is read. */
+/** Names of columns. kith reads the first one that has a value. */
 const columns = Type.Array(text, { minItems: 1 })
 const notes = Type.Optional(Type.Array(text))
 
@@ -42,8 +42,8 @@ const rule = Type.Object(
   closed,
 )
 /**
- * A rule that reads answers of one channel from the words of one column, or from the status that the whole file has. `refusal`
- * names other columns for the evidence of refusals.
+ * Reads answers of one channel from the words of one column, or from the status of the whole file. `refusal` names
+ * other columns for the evidence of refusals.
  */
 export type Rule = Static<typeof rule>
 
@@ -61,12 +61,15 @@ const profileFile = Type.Object(
   },
   closed,
 )
-/** A description of a product's contact export: where fields of a person and answers stand, and what the words mean. */
+/**
+ * A description of a product's contact export: the columns of a person's fields and answers, and the meaning of the
+ * words.
+ */
 export type Profile = Static<typeof profileFile>
 
 /**
- * Reads a profile: one of kith's by its name, such as `klaviyo`, or a file if the name has a slash or an extension. Throws a
- * UsageError if there is none, and an Error with the path of every wrong value.
+ * Reads a profile: a built-in one by its name, such as `klaviyo`, or a file if the name has a slash or an extension.
+ * Throws a UsageError if there is none, and an Error with the path of every wrong value.
  */
 export async function readProfile(name: string, pathOf: (file: string) => string): Promise<Profile> {
   const isFile = /[./\\]/.test(name)

@@ -40,14 +40,14 @@ export const profileOptions = (command: PlainCommand) =>
 
 type ProfileCommandOptions = OptionsOf<typeof profileOptions>
 
-/** Reads a profile and what it needs. `file` is the name of the file that is imported. */
+/** Reads a profile and its options. `file` is the name of the imported file. */
 export async function readProfileOptions(
   name: string,
   options: ProfileCommandOptions,
   file: string,
   pathOf: (name: string) => string,
 ): Promise<ProfileOptions> {
-  // The validator of profiles takes long to load.
+  // The validator of profiles loads slowly, so only commands with a profile load it.
   const { readProfile } = await import('./profile-file.ts')
   const profile = await readProfile(name, pathOf)
   return {
@@ -61,7 +61,7 @@ export async function readProfileOptions(
   }
 }
 
-/** The status of the contacts of a file: that of `--status`, else the word that the name of the file begins with. */
+/** The status of the contacts of a file: from `--status`, else from the word that the name of the file begins with. */
 function statusOf({ product, statuses }: Profile, file: string, option: string | undefined): string | null {
   if (!statuses) {
     if (option === undefined) return null

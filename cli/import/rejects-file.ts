@@ -3,12 +3,15 @@ import type { CsvHead } from '../../transfer/csv.ts'
 import type { RefusedItem } from '../../transfer/item.ts'
 import { refusedName, refusedText } from '../../transfer/refused.ts'
 
-/** The file of the refused lines and their reasons, beside the input unless it is named. An existing file is never overwritten. */
+/**
+ * The file of the refused lines and their reasons. It is in the folder of the input unless an option names it. kith
+ * never overwrites an existing file.
+ */
 export type RejectsFile = {
   name: string
   count(): number
   write(items: RefusedItem[]): Promise<void>
-  /** Closes the file, and removes it if nothing was refused. */
+  /** Closes the file, and removes it if no line was refused. */
   close(): Promise<void>
 }
 

@@ -5,8 +5,9 @@ import type { Target } from '../../transfer/target.ts'
 const trimmed = (names: readonly string[]) => names.map(name => name.trim())
 
 /**
- * The options for the columns of a file whose header was mapped in the console before: the columns become the same fields, as they do there.
- * Options of the command come first. Undefined if there is no such mapping, or if columns of one name became different fields.
+ * Returns the column options of a file whose header was mapped in the console before, so that the columns become the
+ * same fields. Options of the command take precedence. Undefined if there is no such mapping, or if columns of the same
+ * name became different fields.
  */
 export function rememberedOptions(
   columns: readonly string[],
@@ -21,7 +22,7 @@ export function rememberedOptions(
   if (names.some((name, index) => fields.get(name) !== (found.fields[index] ?? null))) return undefined
   const isOpen = (name: string) => !options.map.has(name) && !options.ignore.includes(name)
   const open = [...fields].filter(([name]) => isOpen(name))
-  // A field may have been archived since.
+  // A field may have been archived since the mapping.
   const mapped = open.flatMap(([name, field]) =>
     field !== null && findTarget(field, targets) ? [[name, field] as const] : [],
   )

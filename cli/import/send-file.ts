@@ -10,10 +10,10 @@ import { handleInterrupt } from '../signal-handling.ts'
 import type { Input } from './input.ts'
 import type { RejectsFile } from './rejects-file.ts'
 
-/** The outcome of sending a file. `hasRefused`: the file has lines that an earlier command refused. */
+/** The outcome of sending a file. With `hasRefused`, the file has lines that an earlier command refused. */
 export type Outcome = { state: ImportState; hasRefused: boolean; stopped: boolean; error: Error | null }
 
-/** The means of a command that sends a file. `retry` repeats work that failed for a temporary reason. */
+/** The objects that `sendFile` needs from its command. `retry` repeats work that failed for a temporary reason. */
 export type Sending = {
   signal: AbortSignal
   isStopped: () => boolean
@@ -23,7 +23,10 @@ export type Sending = {
 
 type Sent = Pick<ImportJob, 'open' | 'isStreamed' | 'isRepeatable' | 'done'> & { items: AsyncIterable<ImportItem[]> }
 
-/** Sends the lines of a file after `skipLines`, shows the progress, goes on after a failure, and writes the refused lines to their file. */
+/**
+ * Sends the lines of a file after `skipLines`, shows the progress, retries after a failure, and writes refused lines to
+ * their file.
+ */
 export async function sendFile(
   { input, refused, options }: { input: Input; refused: RejectsFile; options: QuietOptions & { skipLines: number } },
   prepare: (sending: Sending) => Promise<Sent> | Sent,
@@ -100,7 +103,7 @@ export function headerOf({ cells }: CsvHead): string[] {
 
 export const formatLines = (count: number) => `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
 
-/** The members of a result about the end of a file. */
+/** The result members that say how the file ended. */
 export const endOf = ({ state: { failed, line }, stopped, error }: Outcome, refused: RejectsFile) => ({
   refused_file: failed > 0 ? refused.name : null,
   stopped_after: stopped || error ? line : null,
@@ -122,11 +125,11 @@ export function countsText(received: number, seconds: number, counts: Record<str
   return `${formatLines(received)} in ${formatDuration(seconds)}${note}: ${parts.join(', ')}`
 }
 
-/** Says where the refused lines are. */
+/** Returns a hint with the file of the refused lines. */
 export const refusedHints = ({ failed }: ImportState, { name }: RejectsFile): string[] =>
   failed > 0 ? [`Refused lines and their reasons are in ${name}. Correct that file and import it.`] : []
 
-/** Says how the file was read, and how to continue. */
+/** Returns hints about how the file was read and how to continue. */
 export function closingHints(
   { state: { line }, hasRefused, stopped, error }: Outcome,
   { file, input, options }: { file: string; input: Input; options: { encoding?: string; skipLines: number } },

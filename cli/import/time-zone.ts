@@ -8,7 +8,7 @@ export async function loadTimeZone(name: string): Promise<OffsetOf> {
     throw new UsageError(`There is no time zone ${name}. Give a name such as Europe/Berlin or UTC.`)
   return localTime => {
     const time = DateTime.fromISO(localTime, { zone: name })
-    // luxon moves a time that does not exist.
+    // luxon moves a local time that clocks skip.
     const isMoved = time.toFormat("yyyy-MM-dd'T'HH:mm:ss") !== localTime.slice(0, 19)
     return isMoved ? null : time.getPossibleOffsets()[0]!.toFormat('ZZ')
   }

@@ -16,7 +16,7 @@ export const defaultProfile = 'default'
 
 const extension = '.json'
 
-/** Whether a text can be the name of a profile. It is also the name of a file, so it holds no separator. */
+/** Whether a text can name a profile. The name is also a file name, so it has no separator. */
 const isProfileName = (name: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(name)
 
 /**
@@ -62,8 +62,8 @@ function parse(text: string): Profile | null {
 }
 
 /**
- * Stores a profile in a file that only its owner may read, and returns the path. The file is replaced as a whole, so a process that dies
- * leaves the old one or the new one.
+ * Stores a profile in a file that only its owner may read, and returns the path. The file is replaced atomically, so a
+ * process that dies leaves either the old file or the new one.
  */
 export async function storeProfile(environment: NodeJS.ProcessEnv, name: string, profile: Profile): Promise<string> {
   const file = fileOf(environment, name)

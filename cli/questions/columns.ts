@@ -7,7 +7,7 @@ const defaultFields = {
   records: ['external_id', 'attribute_values', 'state', 'created_at'],
 }
 
-/** The fields to ask for: those that were chosen, else those of the default columns. JSON has whole entities by default. */
+/** The fields to request: the chosen ones, else the default columns. JSON has whole entities by default. */
 export function fieldsFor(
   chosen: string[] | undefined,
   format: RowFormat,
@@ -17,8 +17,8 @@ export function fieldsFor(
 }
 
 /**
- * The columns of a table or of CSV: one for each field, then one for each included relationship. A table has a column for each attribute of
- * the first rows in place of `attribute_values`.
+ * The columns of a table or of CSV: one for each field, then one for each included relationship. In a table, the
+ * attributes of the first rows replace `attribute_values`.
  */
 export function entityColumns(
   fields: readonly string[],
@@ -52,13 +52,13 @@ const includedColumn = (key: string): Column => ({
   textOf: value => [value].flat().map(nameOf).join(', '),
 })
 
-/** The name of a person for people to read, or the identifier of an entity. */
+/** The display name of a person, or the identifier of another entity. */
 function nameOf(entity: unknown): string {
   const { first_name, last_name, external_id, id, record_id } = entity as Record<string, string | null | undefined>
   return [first_name, last_name].filter(Boolean).join(' ') || (external_id ?? id ?? record_id ?? '')
 }
 
-/** The members of one entity that have a value, as rows. Attribute values and consents have a row each. */
+/** The members of one entity that have a value, as rows. Each attribute value and each consent has its own row. */
 export function membersOf(entity: Row): Row[] {
   return Object.entries(entity).flatMap(([field, value]): Row[] => {
     if (value === null) return []

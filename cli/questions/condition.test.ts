@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { newPlainCommand } from '../kith-command.ts'
 import { type ConditionOptions, conditionsOfPeople, readCondition } from './condition.ts'
 
-/** The filter that the words of a command line make. */
+/** The filter that the options of a command line form. */
 const filterOf = (...words: string[]) => {
   const { command } = conditionsOfPeople(newPlainCommand({}, 'list', 'Lists people.'))
   command.exitOverride().configureOutput({ writeErr() {} })

@@ -25,7 +25,7 @@ const texts: ReadonlySet<string> = new Set([
   ...['external_id', 'id', 'record_id', 'state', 'created_at', 'updated_at', '$segment'],
 ])
 
-/** Adds the condition `field=value` to the others. A field of the profile is a text; elsewhere, a JSON scalar is one. */
+/** Adds the condition `field=value`. A value of a profile field is a text; any other value may be a JSON scalar. */
 function addPair(text: string, conditions: Filter[]): Filter[] {
   const at = text.indexOf('=')
   if (at < 1) throw new InvalidArgumentError('Give field=value.')
@@ -44,7 +44,10 @@ function operandOf(field: string, text: string): unknown {
   }
 }
 
-/** The filter that the options make together, or undefined if they name no condition. Throws a UsageError for invalid JSON. */
+/**
+ * The filter that the options form together, or undefined if they name no condition. Throws a UsageError for invalid
+ * JSON.
+ */
 export async function readCondition(
   environment: NodeJS.ProcessEnv,
   { filter, where, segment }: ConditionOptions,

@@ -69,7 +69,7 @@ function parseLimit(text: string): number {
 type Kind = 'people' | 'records'
 export type Selection = { size: number } & Pick<ListOptions, 'fields' | 'include' | 'labels' | 'links' | 'sort'>
 
-/** The service of a listing: the most items of a page, and what it does not do with the items itself. */
+/** The maximum page size of the service, and a conversion of the items that the service does not do. */
 type ListingOptions = { maxSize?: number; convert?: (item: Row) => Row }
 
 /** Prints the entities of a listing up to the limit. `list` starts the listing with the selection of the options. */
@@ -95,7 +95,7 @@ export async function printListing(
   shown.report({ one: kind === 'people' ? 'person' : 'record', many: kind }, options)
 }
 
-/** The rows of a listing up to a limit. It knows how many there were. */
+/** The rows of a listing up to a limit. It counts them. */
 export class LimitedRows {
   readonly #limit: number
   #count = 0
@@ -120,7 +120,7 @@ export class LimitedRows {
     }
   }
 
-  /** Tells how many were printed with a table, and in any format if the default limit has cut the output. */
+  /** Reports the number of rows after a table, and in any format if the default limit has cut the output. */
   report({ one, many }: { one: string; many: string }, options: FormatOption & { limit?: number }): void {
     const more = this.#hasMore ? '. There are more: use --limit <count>, or --limit all.' : ''
     if (formatOf(options) === 'table' || (this.#hasMore && options.limit === undefined))

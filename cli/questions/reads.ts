@@ -1,9 +1,9 @@
 import type { Client, CountResult, EntityAddress, Page } from '../../client/index.ts'
 
-/** A listing, whatever its items are. */
+/** A listing of items of any type. */
 export type Pages = { pages(): AsyncIterable<Page<unknown>> }
 
-/** The methods that read people and records alike. A command line names fields that no type knows. */
+/** The methods that read people or records. The fields come from the command line, so they have no types. */
 export type Reads = {
   get(address: EntityAddress, options: object): Promise<unknown>
   list(selection: object): Pages
@@ -12,7 +12,7 @@ export type Reads = {
   count(filter?: object): Promise<CountResult>
 }
 
-/** The reads of a stack, or those of people. */
+/** The reading methods of a stack or of people. */
 export const readsOf = (client: Client, stack = 'people'): Reads => client.entities(stack) as Reads
 
 /** The people of a segment, as the service lists them. */

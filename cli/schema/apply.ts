@@ -3,13 +3,13 @@ import { type AttributePatch, type Client, isKithError, type KithError } from '.
 import { maxBatchedAttributes } from '../../src/attributes/schema.ts'
 import type { Create, Step } from './plan.ts'
 
-/** Steps that one request carries out: attributes that follow each other are created together, all or none. */
+/** Steps of one request: consecutive new attributes are created together, all or none. */
 export type StepGroup = readonly [Step, ...Step[]]
 
-/** The most characters of the attributes of a request, whose body may have 8 MiB. */
+/** The maximum number of characters of the attributes in a request, whose body may have 8 MiB. */
 const maxCharacters = 2_000_000
 
-/** Groups the steps, which keep their order. */
+/** Groups the steps without changing their order. */
 export function groupSteps(steps: readonly Step[]): StepGroup[] {
   const groups: [Step, ...Step[]][] = []
   let characters = 0
@@ -47,18 +47,18 @@ export async function applySteps(client: Client, group: StepGroup): Promise<void
 }
 
 async function create({ schema, segments }: Client, step: Exclude<Create, CreateAttribute>) {
-  // The service checks the filter, whose type the file leaves open.
+  // The service checks the filter, because the type of the file accepts any filter.
   if (step.kind === 'segment') await segments.create(step.definition as Parameters<typeof segments.create>[0])
   if (step.kind === 'stack') await schema.stacks.create(step.definition)
   if (step.kind === 'consent_type') {
     const { state, ...body } = step.definition
     const { id } = await schema.consentTypes.create(body)
-    // A new consent type is always active, so it is archived after it has its id.
+    // A new consent type is always active, so it is archived after its creation.
     if (state === 'archived') await schema.consentTypes.patch(id, { state })
   }
 }
 
-/** Declares attributes. Those whose stored values need an index first become unique when kith has filled it. */
+/** Declares attributes. An attribute whose stored values need an index becomes unique when kith has filled it. */
 async function createAttributes({ attributes }: Client['schema'], steps: readonly CreateAttribute[]) {
   const bodies = steps.map(({ definition: { state, ...body } }) => body)
   try {

@@ -6,7 +6,7 @@ export type Declared = {
   stacks: DeclaredStack[]
   attributes: DeclaredAttribute[]
   consent_types: DeclaredConsentType[]
-  /** Undefined if the file does not have the list: the segments are then left as they are. */
+  /** Undefined if the file does not have the list: the push then changes no segment. */
   segments?: DeclaredSegment[]
 }
 export type DeclaredStack = Omit<Stack, 'created_at' | 'updated_at'>
@@ -17,7 +17,7 @@ export type DeclaredSegment = Omit<Segment, 'created_at' | 'updated_at'>
 /** The name of an attribute, unique in the organization: `owner.key`. */
 export const attributeName = ({ owner, key }: { owner: string; key: string }): string => `${owner}.${key}`
 
-/** The values of a definition where the file says nothing. */
+/** The defaults of members that the file omits. */
 export const defaultsOf = {
   stack: (key: string) => ({ name: key, retention_days: null, label: null, summary: null, erased_with: null }),
   attribute: (key: string) => ({

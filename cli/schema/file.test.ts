@@ -12,7 +12,7 @@ const marketing = {
 const orders = { key: 'orders', kind: 'item' }
 const total = { owner: 'orders', key: 'total', type: 'number' }
 
-/** A file whose lists are those of a new organization, unless given. */
+/** A file with the lists of a new organization, unless `content` replaces them. */
 const fileOf = (content: object) => ({
   ...{ version: 1, stacks: [], attributes: [], consent_types: [marketing] },
   ...content,

@@ -30,7 +30,10 @@ const schemaFile = Type.Object(
 )
 type SchemaFile = Static<typeof schemaFile>
 
-/** The file is invalid, or it changes an immutable field. The message lists every fault with its path. Nothing was changed. */
+/**
+ * The file is invalid, or it changes an immutable field. The message lists every fault with its path. The organization
+ * is unchanged.
+ */
 export class SchemaFileError extends Error {
   constructor(name: string, details: Detail[]) {
     super(listFaults(name, details))
@@ -38,7 +41,7 @@ export class SchemaFileError extends Error {
 }
 
 /**
- * Parses a schema file as the service parses a body: texts are trimmed, and repeated or unknown keys are refused. Throws a
+ * Parses a schema file like the body of a request: it trims texts, and refuses repeated and unknown keys. Throws a
  * SchemaFileError, whose message has `name` and every fault with its path.
  */
 export function parseSchemaFile(bytes: Buffer, name: string): Declared {
@@ -70,9 +73,10 @@ function withDefaults({ stacks, attributes, consent_types, segments }: SchemaFil
 }
 
 /**
- * Returns the file for a schema. Equal schemas give equal files: stacks are sorted by key, active attributes by owner and key,
- * and times, ids and defaults are left out. Consent types are sorted by id, archived ones included, so that a new organization
- * assigns the same ids. The consents of people refer to these ids. Segments are sorted by key, and the list is left out if there are none.
+ * Returns the file for a schema. Equal schemas give equal files: stacks are sorted by key, active attributes by owner
+ * and key, and times, ids and defaults are left out. Consent types are sorted by id, including archived ones, because
+ * the consents of people refer to these ids and a new organization must assign the same ones. Segments are sorted by
+ * key, and the list is left out if there are none.
  */
 export function schemaFileText(
   { stacks, attributes, consent_types }: Definitions,
@@ -94,7 +98,7 @@ const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 const compareOwners = ({ owner: a }: Attribute, { owner: b }: Attribute) =>
   Number(b === peopleKey) - Number(a === peopleKey) || compare(a, b)
 
-/** The members of a definition with these names, in this order, without those that have their default. */
+/** The members of a definition with these names, in this order, except defaults. */
 function entryOf<Definition extends object, Name extends keyof Definition>(
   definition: Definition,
   names: readonly Name[],

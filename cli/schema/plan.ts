@@ -36,8 +36,8 @@ export type Missing = { kind: Kind; name: string }
 export type Plan = { steps: Step[]; missing: Missing[]; faults: Detail[] }
 
 /**
- * Plans the steps that make the organization match the file, in an order in which every step is possible, also after an
- * interrupted push. Definitions that the file does not name stay; `archiveMissing` archives attributes and consent types.
+ * Plans the steps that make the organization match the file, in a possible order, also after an interrupted push.
+ * Definitions that the file does not name stay; `archiveMissing` archives attributes and consent types.
  */
 export function planPush(
   declared: Declared,
@@ -55,14 +55,17 @@ export function planPush(
   return plan
 }
 
-/** Segments come last, because their filters name the others, and each after those that its filter names. */
+/**
+ * Segments come last, because their filters name other definitions. A segment comes after the segments that its filter
+ * names.
+ */
 function planSegments(declared: readonly DeclaredSegment[], current: readonly Segment[], { steps, missing }: Plan) {
   for (const definition of inOrderOfUse(declared)) {
     const { key: name, ...target } = definition
     const existing = current.find(segment => segment.key === name)
     if (!existing) steps.push({ action: 'create', kind: 'segment', name, definition })
     else {
-      // The service stores the members of a filter in an order of its own.
+      // The service reorders the members of a filter.
       const isSame = isDeepStrictEqual(existing.filter, target.filter)
       const fields = differing(existing, isSame ? { ...target, filter: existing.filter } : target)
       addChange(steps, { kind: 'segment', name, id: name }, fields)
@@ -73,8 +76,8 @@ function planSegments(declared: readonly DeclaredSegment[], current: readonly Se
 }
 
 /**
- * A filter names a consent type by its number, which is its position in the file. In an organization that numbers its types
- * otherwise, the segment would have the people of another purpose.
+ * A filter names a consent type by its id, which follows from its position in the file. With other ids in the
+ * organization, the segment would select people by another purpose.
  */
 function refuseOtherNumbers({ consent_types, segments = [] }: Declared, current: Definitions, { faults }: Plan) {
   const keys = new Map(current.consent_types.map(({ id, key }) => [id, key]))
@@ -98,7 +101,10 @@ function consentTypesIn(filter: unknown): number[] {
   )
 }
 
-/** The segments with each after those that it names. The service refuses those that name each other in a circle. */
+/**
+ * Sorts the segments so that each comes after the segments that it names. The service refuses segments that name each
+ * other in a circle.
+ */
 function inOrderOfUse(segments: readonly DeclaredSegment[]): DeclaredSegment[] {
   const ordered = new Set<DeclaredSegment>()
   const visited = new Set<DeclaredSegment>()
@@ -192,8 +198,8 @@ const canBecome = (current: Attribute, { type, target_stack, cardinality }: Decl
   (current.cardinality === cardinality || cardinality === 'many')
 
 /**
- * Types are created in the order of the file, which determines their ids. Then come the types that become the default of a
- * channel, before those that lose it, so that no channel is without a default in between.
+ * Types are created in the order of the file, which determines their ids. New defaults of a channel are set before the
+ * old ones are removed, so that no channel lacks a default in between.
  */
 function planConsentTypes(declared: Declared, current: Definitions, { steps, missing }: Plan, archiveMissing: boolean) {
   const changes: Step[] = []
@@ -218,8 +224,8 @@ function planConsentType(steps: Step[], current: ConsentType, { key, ...target }
 }
 
 /**
- * The target state of a type that the file does not name. It is no longer the default of channels for which the file names
- * another type. With `archiveMissing` it is archived and no default at all.
+ * The target state of a type that the file does not name. It stops being the default of channels for which the file
+ * names another type. With `archiveMissing` it is archived and is no default at all.
  */
 function undeclaredType(
   current: ConsentType,

@@ -4,7 +4,7 @@ import { parseLabel } from '../../src/stacks/label.ts'
 import { type Detail, pointer } from '../../src/values/errors.ts'
 import { attributeName, type Declared, type DeclaredAttribute, type DeclaredConsentType } from './declared.ts'
 
-/** Finds the faults that the service would refuse in any organization, each with its JSON Pointer into the file. */
+/** Finds the faults that the service refuses in any organization, each with its JSON Pointer into the file. */
 export function findFaults({ stacks, attributes, consent_types, segments = [] }: Declared): Detail[] {
   return [
     ...stacks.flatMap(({ key, kind, retention_days, label }, index) => [
@@ -31,7 +31,7 @@ export function findFaults({ stacks, attributes, consent_types, segments = [] }:
   ]
 }
 
-/** Whether the names of a label are declared depends on the organization. */
+/** Checks only the form of a label. Only the organization knows which names are declared. */
 function findLabelFormFaults(label: string | null): string[] {
   const parsed = label === null ? undefined : parseLabel(label)
   return parsed && 'fault' in parsed ? [parsed.fault] : []

@@ -100,8 +100,8 @@ function linksOf(dataset: Dataset, random: SeededRandom, index: number) {
 }
 
 /**
- * The referrer of a customer. Most are earlier customers; some are friends without other data, who become placeholders. The
- * first two customers refer each other, and the next three form a cycle.
+ * The referrer of a customer. Most referrers are earlier customers. Some have no other data and become placeholders.
+ * The first two customers refer each other, and the next three form a cycle.
  */
 function referrerOf({ below, chance }: SeededRandom, index: number, people: number): string | undefined {
   if (index < 2 && people >= 2) return `customer-${1 - index}`

@@ -2,7 +2,7 @@ import type { RecordBody } from '../../client/index.ts'
 import { companyNames, countries, materials, products } from './name-lists.ts'
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts'
 
-/** The parameters of a shop. All of its data is computed from them, so a shop of any size needs no memory. */
+/** The parameters of a shop. All data is computed from them, so a shop of any size needs no memory. */
 export type Dataset = { seed: number; people: number; consentTypeIds: { marketing: number; surveys: number } }
 
 /** The random numbers for one name in this shop. */

@@ -6,7 +6,7 @@ import {
   defaultsOf,
 } from '../schema/declared.ts'
 
-/** The name of a key for people: `placed_at` is Placed at. */
+/** The display name of a key: `placed_at` is Placed at. */
 const nameOf = (key: string) => key[0]!.toUpperCase() + key.slice(1).replaceAll('_', ' ')
 
 const stack = (

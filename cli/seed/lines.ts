@@ -2,7 +2,7 @@ import type { PersonBody, RecordBody } from '../../client/index.ts'
 import { customerOf, earlierAnswersOf, ordersOf, visitsOf } from './customers.ts'
 import { companyCount, companyOf, type Dataset, productCount, productOf } from './dataset.ts'
 
-/** The files of a shop in the order in which they are sent. Most links then find an existing target. */
+/** The files of a shop in the order in which they are sent, so that most links find an existing target. */
 export const files = ['companies', 'products', 'orders', 'visits', 'people'] as const
 export type FileName = (typeof files)[number]
 

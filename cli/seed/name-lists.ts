@@ -1,4 +1,4 @@
-// These lists are part of kith. Those of a library would change with its version, and so would the shop of a seed.
+// kith has its own lists. The lists of a library would change with its version, and so would the shop of a seed.
 
 /** The names, cities and mobile numbers of a country. */
 export type Country = {

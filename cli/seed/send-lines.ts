@@ -6,8 +6,8 @@ import { bodiesOf, earlierVersions, type FileName } from './lines.ts'
 const batchSize = 1_000
 
 /**
- * Creates the earlier versions of customers who change their consent answers, so that their consents have a history. A batch of
- * creates leaves existing customers unchanged. An import would change their answers back and forth in every run.
+ * Creates the earlier versions of customers who change their consent answers, so that their consents have a history. A
+ * batch of creates leaves existing customers unchanged, whereas an import would switch their answers in every run.
  */
 export async function sendEarlierVersions({ people }: Client, dataset: Dataset): Promise<void> {
   let operations: { op: 'create'; body: PersonBody }[] = []

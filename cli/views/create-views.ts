@@ -14,10 +14,10 @@ import {
 export type NewViews = {
   organization_id: number
   schema_name: string
-  /** The login role of PostgreSQL. It is made with the password, and must exist without one. */
+  /** The login role of PostgreSQL. kith creates it with the password. Without a password it must exist. */
   login: string
   password?: string | undefined
-  /** The key of the role of kith whose closed fields the views leave out. */
+  /** The key of the kith role. The views leave out the fields that the role closes. */
   role?: string | undefined
 }
 
@@ -38,7 +38,7 @@ const quoted = pg.escapeIdentifier
 /** Whether a text may name a schema of views, or the login role that kith makes for it. */
 export const isViewsName = (text: string): boolean => namePattern.test(text)
 
-/** The settings of the login role. The views are read by their indexes alone, as the service reads its tables. */
+/** The settings of the login role. Its queries use indexes only, like those of the service. */
 export const loginSettings = [
   'default_transaction_read_only = on',
   `statement_timeout = '60s'`,
@@ -49,9 +49,9 @@ export const loginSettings = [
 const maxConnections = 10
 
 /**
- * Makes a schema of views of an organization, and a login role that reads it and nothing else of the database, in one transaction. Returns the
- * other databases of the server that the role may connect to. Throws an Error with one sentence that says what to do if the server or a
- * right of the service does not allow it.
+ * Creates, in one transaction, a schema with views of an organization, and a login role that can read nothing else in
+ * the database. Returns the other databases of the server that the role may connect to. Throws an Error with one
+ * sentence of advice if the server or a missing right of the service does not allow it.
  */
 export async function createViews(db: Database, views: NewViews): Promise<string[]> {
   const { organization_id, schema_name, login, password, role } = views
@@ -123,7 +123,9 @@ async function createLogin(
 
 const iterations = 4_096
 
-/** The verifier of a password for SCRAM-SHA-256. PostgreSQL stores it, and neither its log nor a monitor sees the password. */
+/**
+ * The verifier of a password for SCRAM-SHA-256. PostgreSQL stores it, so its log and monitors never see the password.
+ */
 function verifierOf(password: string): string {
   const salt = randomBytes(16)
   const salted = pbkdf2Sync(password, salt, iterations, 32, 'sha256')
@@ -132,12 +134,13 @@ function verifierOf(password: string): string {
   return `SCRAM-SHA-256$${iterations}:${salt.toString('base64')}$${storedKey}:${sign('Server Key').toString('base64')}`
 }
 
-/** The functions with which every role may store large objects. */
+/** The functions by which every role may store large objects. */
 const storingFunctions = 'lo_creat(integer), lo_create(oid), lo_from_bytea(oid, bytea)'
 
 /**
- * Closes what PostgreSQL gives to every role: the schema public, temporary tables and large objects. The service and the roles that were
- * granted something in the schema keep it. {@link requireNoReach} finds the rights that the service may not revoke.
+ * Revokes what PostgreSQL grants to every role: the schema public, temporary tables and large objects. The service and
+ * the roles with explicit grants in the schema keep it. {@link requireNoReach} finds the rights that the service may
+ * not revoke.
  */
 async function closePublic(
   tx: Transaction,

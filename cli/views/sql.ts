@@ -21,7 +21,7 @@ export const readServerSql = statement(
    where d.datname = current_database()`,
 )
 
-/** The roles that were granted something in the schema public. They keep its use when it is closed to all others. */
+/** The roles with explicit grants in the schema public. They keep its use when it is closed to all others. */
 export const listReadersOfPublicSql = statement(
   'list_readers_of_public',
   `select distinct r.rolname as name
@@ -32,7 +32,7 @@ export const listReadersOfPublicSql = statement(
      and coalesce(c.relnamespace, f.pronamespace) = to_regnamespace('public')`,
 )
 
-/** $1: login, $2: schema of the views. Everything else that the login reaches, in words. */
+/** $1: login, $2: schema of the views. Lists everything else that the login can reach, in words. */
 export const listReachOfLoginSql = statement(
   'list_reach_of_login',
   `with login as (select r.* from pg_roles r where r.rolname = $1)
@@ -69,7 +69,7 @@ export const listReachOfLoginSql = statement(
    ) x group by x.what order by x.what !~ '^the ', x.what limit 5`,
 )
 
-/** $1: login. The other databases of the server that it may connect to. */
+/** $1: login. Lists the other databases of the server that the login may connect to. */
 export const listOtherDatabasesSql = statement(
   'list_other_databases_of_login',
   `select d.datname as name from pg_database d join pg_roles r on r.rolname = $1

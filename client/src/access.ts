@@ -22,14 +22,13 @@ import type {
 /** The page of a list of clients or tokens: 50 by default, at most 500. */
 export type ApiClientListOptions = PageOptions & CallOptions
 
-/** Which entries of the access log are listed. `entity` is the internal identifier of a person or a record. */
+/** Selects entries of the access log. `entity` is the internal identifier of a person or a record. */
 export type AccessLogOptions = PageOptions &
   CallOptions & { entity?: string; subject?: string; kind?: AccessEntry['kind']; from?: string; to?: string }
 
 /**
- * The callers of the service: clients, tokens and the keys that sign them, people with accounts, roles, and who has read and written what.
- * The scopes are `access:read` and `access:write`. A caller
- * can grant only scopes that it has.
+ * The callers of the service: clients, tokens and their signing keys, accounts, roles, and the access log. The scopes
+ * are `access:read` and `access:write`. A caller can grant only scopes that it has.
  */
 export class AccessEndpoints extends EndpointGroup {
   readonly clients = new ApiClientEndpoints(this.transport)
@@ -50,7 +49,7 @@ export class AccessEndpoints extends EndpointGroup {
   }
 
   /**
-   * Lists the access log, newest first: who read or wrote which people and records, and the security events.
+   * Lists the access log, newest first: reads and writes of people and records, and security events.
    *
    * ```ts
    * const { items } = await client.access.log({ kind: 'security', subject: 'nobody' }).page()
@@ -133,7 +132,7 @@ export class ApiClientEndpoints extends EndpointGroup {
   }
 }
 
-/** The tokens that callers and `kith token` made. Those that clients fetch end with the client and are not listed. */
+/** The tokens that callers and `kith token` made. Tokens that clients fetch end with the client and are not listed. */
 class ApiTokenEndpoints extends EndpointGroup {
   /**
    * Lists the tokens, newest first, with their last use.
@@ -150,7 +149,7 @@ class ApiTokenEndpoints extends EndpointGroup {
   }
 
   /**
-   * Revokes a token and those that were made with it. They are refused within ten seconds.
+   * Revokes a token and the tokens that were made with it. They are refused within ten seconds.
    *
    * ```ts
    * const { jti } = await client.access.createToken({ scopes: ['people:read'], name: 'guest', expires_in: 60 })
@@ -162,7 +161,10 @@ class ApiTokenEndpoints extends EndpointGroup {
   }
 }
 
-/** The roles of an organization: what the clients, tokens and sessions with a role may do, and which fields they may read and write. */
+/**
+ * The roles of an organization. A role limits what clients, tokens and sessions may do, and which fields they may read
+ * and write.
+ */
 export class RoleEndpoints extends EndpointGroup {
   /**
    * Creates a role.
@@ -214,10 +216,13 @@ export class RoleEndpoints extends EndpointGroup {
   }
 }
 
-/** The people who sign in to the console with a password. A caller can give only a role that has no more than itself. */
+/**
+ * The accounts that sign in to the console with a password. A caller can give only a role that has no more rights than
+ * the caller.
+ */
 class AccountEndpoints extends EndpointGroup {
   /**
-   * Creates an account. The link of its invitation is shown only in this result: put the address of the service before it.
+   * Creates an account. Only this result has the link of its invitation, as a path below the address of the service.
    *
    * ```ts
    * const { state, invitation_path } = await client.access.accounts.create({ name: 'Ada Lovelace', role: null })
@@ -242,7 +247,8 @@ class AccountEndpoints extends EndpointGroup {
   }
 
   /**
-   * Changes the role of an account, disables or enables it. With another role, or disabled, its sessions end within ten seconds.
+   * Changes the role of an account, disables or enables it. If it gets another role or is disabled, its sessions end
+   * within ten seconds.
    *
    * ```ts
    * const { id } = await client.access.accounts.create({ name: 'Mary', role: null })

@@ -1,6 +1,6 @@
 /**
- * Addresses an entity: by its external identifier, or by its internal one in an object. The internal identifier also leads to a deleted
- * entity, where one can be read.
+ * Addresses an entity by its external identifier, or in an object by its internal one. The internal identifier also
+ * leads to a deleted entity, if the endpoint can read one.
  *
  * ```ts
  * const { id } = await client.people.get('ada')
@@ -24,7 +24,7 @@ export type EntityAddress = string | { id: string }
 export const idOf = (entity: { id: string } | { record_id: string }): string =>
   'record_id' in entity ? entity.record_id : entity.id
 
-/** Where an entity is below its collection: the template of the path, and its parameters. */
+/** The path of an entity below its collection: the template of the path, and its parameters. */
 export type Address =
   | { readonly at: '/{external_id}'; readonly params: { readonly external_id: string } }
   | { readonly at: '/internal/{uuid}'; readonly params: { readonly uuid: string; readonly record_id: string } }

@@ -16,7 +16,8 @@ export async function fetchWithin<T>(
   read: (response: Response) => Promise<T>,
 ): Promise<T> {
   const watchdog = createWatchdog(signal)
-  // A redirect could send a write to another host, or turn it into a GET. It is a response that is not from kith.
+  // A redirect could send a write to another host, or turn it into a GET, so it counts as a response that is not from
+  // kith.
   const request = { ...init, redirect: 'manual', signal: watchdog.signal } as const
   try {
     return await watchdog.within(fetchFunction(url, request).then(read), timeoutMs)
@@ -34,7 +35,7 @@ export function buildUnreachableError(url: string, cause: unknown): KithConnecti
   return new KithConnectionError(`${new URL(url).host} cannot be reached, or the connection broke${reason}.`, { cause })
 }
 
-/** The code of the system, of TLS or of Node's fetch, which an error or one of its causes has. */
+/** The error code of the system, of TLS or of Node's fetch that an error or one of its causes has. */
 function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined
   const { code, cause } = error as { code?: unknown; cause?: unknown }
@@ -55,7 +56,7 @@ export function payloadOf(response: Response, text: string, nowMs: number): unkn
   )
 }
 
-/** The object of a JSON text; null if the text is none. */
+/** The object of a JSON text; null if the text is no object. */
 export function parseObject(text: string): Parsed | null {
   try {
     const value: unknown = JSON.parse(text)
@@ -79,7 +80,7 @@ function buildKithError(response: Response, envelope: Parsed, nowMs: number): Ki
   })
 }
 
-/** The seconds that a `Retry-After` header asks for, as a number or as a date. Null if it is absent or invalid. */
+/** The seconds of a `Retry-After` header, which has a number or a date. Null if it is absent or invalid. */
 export function secondsUntil(header: string | null, nowMs: number): number | null {
   if (header === null) return null
   if (/^\d+$/.test(header)) return Number(header)

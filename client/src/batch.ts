@@ -31,7 +31,7 @@ export type BatchItem =
 /** The result of a batch. `failed` counts the items with an `error`. */
 export type BatchResult = { items: BatchItem[]; failed: number }
 
-/** The body of the request, in which versions are entity tags. */
+/** The body of the request, with versions as entity tags. */
 export function batchBody(operations: readonly { if_match?: number | '*' }[], options: object): unknown {
   return { operations: operations.map(withTag), ...options }
 }

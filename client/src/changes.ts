@@ -12,21 +12,21 @@ import type { Change, ChangePage } from './wire.ts'
 type OneOrMore<T> = T | readonly T[]
 
 /**
- * Selects changes: of these kinds, of the records of these stacks, of these operations, of one person or record, or those by which a person
- * entered or left one of these segments.
+ * Selects changes by kind, by the stacks of their records, by operation, by one person or record, or by the segments
+ * that a person entered or left.
  */
 export type ChangeFilter<S extends OrganizationSchema> = {
   subject?: OneOrMore<Change['subject']>
   stack?: OneOrMore<StackKey<S>>
   operation?: OneOrMore<Change['operation']>
   segment?: OneOrMore<string>
-  /** An internal or external identifier of people or records, also one that they had. */
+  /** A current or former internal or external identifier of people or records. */
   entity?: string
 }
 
 /**
- * A position in the change log: after the change with the number `after` (0 by default, the beginning). With `logId`, the
- * `log_id` that the number belongs to, the service refuses the position with 410 if the log has another numbering now.
+ * A position in the change log: after the change with the number `after` (0 by default, the beginning). With `logId`,
+ * the `log_id` of that number, the service refuses the position with 410 if the log has been renumbered.
  */
 export type ChangePosition = { after?: number | undefined; logId?: string | undefined }
 
@@ -49,15 +49,15 @@ export type FollowOptions<S extends OrganizationSchema> = ChangePosition &
   CallOptions & {
     /** Called before each attempt to connect again, with the reason and the pause in milliseconds. */
     onRetry?: (error: Error, pauseMs: number) => void
-    /** Called when the service connects with a warning, such as that the token sees no change, and again only if another one follows. */
+    /** Called when the service connects with a new warning, such as that the token sees no change. */
     onWarning?: (warning: string) => void
   }
 
 /** The change log of an organization. */
 export class ChangeEndpoints<S extends OrganizationSchema> extends EndpointGroup {
   /**
-   * Lists the changes, oldest first. A page has been read up to the number `last`, which may be past its last item. The reader is up to
-   * date when `last` equals `head`.
+   * Lists the changes, oldest first. A page covers the changes up to the number `last`, which may be past its last
+   * item. The reader is up to date when `last` equals `head`.
    *
    * ```ts
    * const page = await client.changes.list({ subject: 'person', size: 1000 }).page()
@@ -78,10 +78,10 @@ export class ChangeEndpoints<S extends OrganizationSchema> extends EndpointGroup
   }
 
   /**
-   * Follows the change log: the changes after a position, then each new one as it happens. It connects again after a
-   * broken connection or a restart of the service, and continues after the last change, so that none is missing and none
-   * comes twice. The signal ends the iteration. Throws if the service refuses the request: 401, 403, or 410 if the position
-   * is not one of this log.
+   * Follows the change log: the changes after a position, then each new one as it happens. It reconnects after a broken
+   * connection or a restart of the service, and continues after the last change, so that no change is missing or
+   * repeated. The signal ends the iteration. Throws if the service refuses the request with 401 or 403, or with 410 if
+   * the position is not one of this log.
    *
    * ```ts
    * for await (const change of client.changes.follow({ after: 0, subject: 'record' })) {
@@ -110,14 +110,14 @@ export class ChangeStream implements AsyncIterable<Change> {
   }
 
   /**
-   * The number of the last change that the loop has finished, or a later one if the changes up to it do not match. It is
-   * the `after` of a later stream. The change in work does not count.
+   * The number of the last change that the loop has finished, or a later one if the changes up to it do not match. A
+   * later stream takes it as `after`. It does not include the change that the loop is processing.
    */
   get last(): number {
     return this.#last
   }
 
-  /** The `log_id` that `last` belongs to. Undefined before the first connection, unless it was given. */
+  /** The `log_id` of `last`. Undefined before the first connection, unless the options have it. */
   get logId(): string | undefined {
     return this.#logId
   }

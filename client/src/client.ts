@@ -30,7 +30,7 @@ export type StackEntities<S extends OrganizationSchema, K extends StackKey<S>> =
   ? Omit<Entities<S, K>, 'replace' | 'patch' | 'upsert'>
   : Entities<S, K>
 
-/** The readiness of a service, and whether its standby answers reads, if it has one. */
+/** The readiness of a service and, if it has a standby, whether this answers reads. */
 export type Readiness = Endpoints['GET /readyz']['data']
 
 /** An entity that a search finds, with its owner: `people`, or the key of its stack. */
@@ -38,13 +38,13 @@ export type SearchHitOf<S extends OrganizationSchema, O extends Owner<S>> = {
   [Each in O]: { owner: Each; entity: EntityOf<S, Each> }
 }[O]
 
-/** The owners that a search may find: `*` stands for all. */
+/** The owners of a search: `*` stands for all. */
 type SearchedOwner<S extends OrganizationSchema, O> = '*' extends O ? Owner<S> : Extract<O, Owner<S>>
 
 type Method = Endpoint extends `${infer M} ${string}` ? M : never
 type PathOf<M extends Method> = Endpoint extends infer E ? (E extends `${M} ${infer P}` ? P : never) : never
 type EndpointAt<M extends Method, P extends string> = Extract<`${M} ${P}`, Endpoint>
-/** The arguments that follow an endpoint. The request may be left out if the endpoint requires none of it. */
+/** The arguments after an endpoint. The request is optional if the endpoint requires no part of it. */
 type Sent<E extends Endpoint> =
   Record<never, never> extends RequestOf<E>
     ? [request?: RequestOf<E>, options?: RequestOptions]
@@ -70,8 +70,9 @@ export class Client<S extends OrganizationSchema = AnySchema> extends EndpointGr
   readonly operations = new OperationsEndpoints(this.transport)
 
   /**
-   * The highest change number in the responses to the writes of this client: the change log up to it includes them. Pass it as
-   * `ifSequence` to a read of another client that must show them. Undefined before the first write.
+   * The highest change number in the responses to the writes of this client. The change log up to this number includes
+   * the writes. Pass it as `ifSequence` to a read of another client that must show them. Undefined before the first
+   * write.
    *
    * ```ts
    * await client.people.patch('ada', { language: 'en' })
@@ -92,13 +93,13 @@ export class Client<S extends OrganizationSchema = AnySchema> extends EndpointGr
    * ```
    */
   stack<K extends StackKey<S>>(key: K): StackEntities<S, K> {
-    // `people` is a reserved key: no stack has it.
+    // No stack is called `people`, because this key is reserved.
     if (key === 'people') throw new TypeError('people is not a stack. Use client.people.')
     return new Entities<S, K>(this.transport, key) as StackEntities<S, K>
   }
 
   /**
-   * People, or the records of a stack: what both have.
+   * The endpoints that people and the records of a stack have in common.
    *
    * ```ts
    * for (const owner of ['people', 'orders'] as const) console.log((await client.entities(owner).count()).count > 0) // true
@@ -109,9 +110,10 @@ export class Client<S extends OrganizationSchema = AnySchema> extends EndpointGr
   }
 
   /**
-   * Finds people, and records of the stacks that `owners` names, in one list, best match first. Records are found by their external
-   * identifier, and by words if their stack has an attribute that is declared `searchable`. The default owner is `people`; `["*"]` stands for
-   * all that the token may search. A page says in `owners` which ones were.
+   * Finds people and records in one list, best match first. `owners` names `people` and stacks; the default is
+   * `people`, and `["*"]` stands for all that the token may search. Records are found by their external identifier, and
+   * by words if their stack has an attribute that is declared `searchable`. A page names the searched owners in
+   * `owners`.
    *
    * ```ts
    * const { items } = await client.search('o-1', { owners: ['people', 'orders'] }).page()

@@ -19,14 +19,15 @@ import type {
 export type ContactPurpose = Pick<ContactableBody, 'consent_type_id' | 'channel'>
 
 /**
- * The options of a consent history: only the answers to a consent type, on a channel. A page ends with the write that reaches `size`
- * answers (100 by default, at most 1,000).
+ * The options of a consent history: a consent type and a channel select answers. A page ends with the write that
+ * reaches `size` answers (100 by default, at most 1,000).
  */
 export type ConsentHistoryOptions = Partial<ContactPurpose> & PageOptions & CallOptions
 
 /**
- * The options of decisions. `links` makes the links that a message carries, and takes the scope `people:write` too: `one_click_url` of
- * those who may be written to, for the headers of RFC 8058, and `confirm_url` of those whose grant waits for its confirmation.
+ * The options of decisions. `links` makes the links that a message carries, and also takes the scope `people:write`.
+ * People who may be contacted get `one_click_url`, for the headers of RFC 8058. People whose grant waits for its
+ * confirmation get `confirm_url`.
  */
 export type ContactManyOptions = CallOptions & { links?: boolean }
 
@@ -37,12 +38,13 @@ export type ContactOptions = ContactManyOptions & { at?: string | Date }
 export type ReceiptOptions = { sequence?: number } & CallOptions
 
 /**
- * The consents of people: what they answered, the proof of it, whether they may be written to, and the links by which they answer. The
- * scope is `consents:read`, and `people:write` to make links.
+ * The consents of people: their answers with the evidence, decisions whether they may be contacted, and links by which
+ * they answer. The scope is `consents:read`, and `people:write` to make links.
  */
 export class ConsentEndpoints extends EndpointGroup {
   /**
-   * Lists the consent answers of a person, newest first, with their evidence. The last name of a deleted person leads to the history, too.
+   * Lists the consent answers of a person, newest first, with their evidence. The last external identifier of a deleted
+   * person also finds the history.
    *
    * ```ts
    * const consent = { consent_type_id: 1, channel: 'email' as const, state: true, method: 'paper' as const }
@@ -62,8 +64,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Lists the consents of a person. `address_refused` is true where another person with the same address refused. The
-   * person is then not written to, even after a grant.
+   * Lists the consents of a person. If another person with the same address refused, `address_refused` is true, and
+   * this person must not be contacted even after a grant.
    *
    * ```ts
    * const { items } = await client.consents.list('ada')
@@ -76,7 +78,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Tells whether a person may be written to, and why. `sequence` is the number of the newest change when kith decided.
+   * Decides whether a person may be contacted, with the reasons. `sequence` is the number of the newest change at the
+   * time of the decision.
    *
    * ```ts
    * await client.people.patch('ada', { email: 'ada@example.com', email_consent: true })
@@ -95,7 +98,7 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Tells which of up to 1,000 people may be written to, in their order and from one moment.
+   * Decides for up to 1,000 people whether they may be contacted, in the order of the names and at one moment.
    *
    * ```ts
    * await client.people.patch('grace', { email: 'grace@example.com', email_consent: true })
@@ -116,8 +119,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Counts the answers in force at the end of each interval, and the people who may be written to now, by consent type and channel. There
-   * are at most 400 intervals, and 30 by default.
+   * Counts the answers in force at the end of each interval, and the people who may be contacted now, by consent type
+   * and channel. There are 30 intervals by default, at most 400.
    *
    * ```ts
    * await client.people.patch('ada', { email: 'ada@example.com', email_consent: true })
@@ -131,7 +134,7 @@ export class ConsentEndpoints extends EndpointGroup {
 
   /**
    * Reads the receipt of the current answer. The service waits until the answer is sealed, usually less than a second.
-   * Verify it without a server by `kith verify`.
+   * `kith verify` verifies the receipt offline.
    *
    * ```ts
    * await client.people.patch('ada', { consents: [{ consent_type_id: 1, channel: 'email', state: true }] })
@@ -153,8 +156,8 @@ export class ConsentEndpoints extends EndpointGroup {
   }
 
   /**
-   * Makes links to the pages where a person sees and changes consents, without a session. Everyone who has a link can do so.
-   * Nothing is stored, so make them for each message. Takes the scope `people:write`.
+   * Makes links to the pages where a person sees and changes consents, without a session. Anyone with a link can use
+   * it. The service does not store links, so make new ones for each message. Takes the scope `people:write`.
    *
    * ```ts
    * const { preferences_url, unsubscribe_url } = await client.consents.links('ada', { consent_type_id: 1, channel: 'email' })

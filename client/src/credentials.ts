@@ -6,7 +6,7 @@ export type ClientCredentials = { clientId: string; clientSecret: string; scope?
 
 /** A source that fetches tokens when they are needed. */
 export type TokenSource = {
-  /** A token that does not expire soon. Rejects with one of the client's errors. */
+  /** Returns a token that does not expire soon. Rejects with one of the client's errors. */
   get(): Promise<string>
   /** Removes a token that the service refused. The next call fetches another. */
   discard(token: string): void

@@ -95,7 +95,7 @@ export class DefinitionEndpoints<Definition, New, Patch, Key extends string | nu
    * console.log(archived.state) // archived
    * ```
    *
-   * With `dryRun`, it tells which changes the log would get, and changes nothing:
+   * With `dryRun`, it returns the changes that the log would get, and changes nothing:
    *
    * ```ts
    * const { changes } = await client.schema.stacks.patch('orders', { name: 'Orders' }, { dryRun: true })
@@ -126,7 +126,8 @@ class ConsentTypeEndpoints extends DefinitionEndpoints<ConsentType, ConsentTypeB
   }
 
   /**
-   * Adds a text to a consent type. It gets the next version and never changes. Answers name it in `text_version`.
+   * Adds a text to a consent type. The text gets the next version and never changes. Answers name its version in
+   * `text_version`.
    *
    * ```ts
    * const text = await client.schema.consentTypes.addText(1, { language: 'en', text: 'Send me the newsletter.' })
@@ -164,12 +165,12 @@ export type AttributeRule = Violation['rules'][number]
 
 type Operand<Value> = Value extends (infer Element)[] ? readonly Element[] : Value
 
-/** Rules that an attribute may get. */
+/** Proposed rules of an attribute. */
 export type ProposedRules = { [Rule in Exclude<RuleName, 'unique'>]?: Operand<NonNullable<Attribute[Rule]>> }
 
 /**
- * The options of violations: only those of one `rule`, or of the rules in `proposed` in place of those of the attribute. A page has at
- * most `size` entities, 50 by default, after `after_id`.
+ * The options of violations. `rule` selects the violations of one rule, `proposed` checks these rules in place of the
+ * attribute's own. A page has at most `size` entities, 50 by default, after `after_id`.
  */
 export type ViolationOptions = PageOptions & {
   rule?: AttributeRule
@@ -183,7 +184,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
   }
 
   /**
-   * Declares up to 5,000 attributes, all or none. They have the order of the bodies.
+   * Declares up to 5,000 attributes, all or none. The items have the order of the bodies.
    *
    * ```ts
    * const { items } = await client.schema.attributes.batch([
@@ -201,8 +202,8 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
   }
 
   /**
-   * Lists the entities whose stored values break the rules of an attribute: values that were stored before the rule. A page may have
-   * fewer entities than its size, even none, while `has_more` is true.
+   * Lists the entities whose stored values break the rules of an attribute, because they are older than the rule. While
+   * `has_more` is true, a page may have fewer entities than its size, even none.
    *
    * ```ts
    * const total = (await client.schema.attributes.list().all()).find(({ key }) => key === 'total')!
@@ -211,7 +212,7 @@ export class AttributeEndpoints extends DefinitionEndpoints<Attribute, Attribute
    *   console.log(external_id, rules.join()) // o-1 minimum
    * ```
    *
-   * With `proposed`, it lists those that would stand against rules that the attribute does not have yet:
+   * With `proposed`, it lists the violations of rules that the attribute does not have yet:
    *
    * ```ts
    * const total = (await client.schema.attributes.list().all()).find(({ key }) => key === 'total')!
@@ -255,7 +256,7 @@ export class SchemaEndpoints extends EndpointGroup {
   }
 
   /**
-   * Counts the stored values of the newest 10,000 entities under keys that no attribute declares. `truncated` tells that the owner has
+   * Counts the stored values of the newest 10,000 entities under undeclared keys. `truncated` is true if the owner has
    * more entities, or more than 10,000 keys.
    *
    * ```ts
@@ -268,8 +269,8 @@ export class SchemaEndpoints extends EndpointGroup {
   }
 
   /**
-   * Counts the stored values of all entities under keys that no attribute declares, and streams the keys. The last line has no `key`: it is
-   * what was counted.
+   * Counts the stored values of all entities under undeclared keys, and streams the keys. The last line has no `key`
+   * but the totals.
    *
    * ```ts
    * for await (const line of client.schema.observedInAll('people'))
@@ -281,7 +282,7 @@ export class SchemaEndpoints extends EndpointGroup {
   }
 
   /**
-   * Declares an attribute, and tells how many of the stored values fit it. `dryRun` only tells.
+   * Declares an attribute, and counts the stored values that fit it. With `dryRun`, it only counts.
    *
    * ```ts
    * await client.people.patch('ada', { attribute_values: { age: 36 } })
@@ -306,7 +307,7 @@ export class SchemaEndpoints extends EndpointGroup {
   }
 
   /**
-   * Changes the settings that the body names. A null clears one.
+   * Changes the settings that the body names. Null clears a setting.
    *
    * ```ts
    * const settings = await client.schema.patchSettings({ display_name: 'Northwind Books', accent_color: '#0b6e4f' })

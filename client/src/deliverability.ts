@@ -54,7 +54,7 @@ export class DeliverabilityEndpoints extends EndpointGroup {
     return this.send('GET /v1/deliverability', { query }, options)
   }
 
-  /** Reads the events of all addresses in pages, which `record` of another kith takes. The scope is `people:read`. */
+  /** Reads the events of all addresses in pages. `record` of another kith accepts them. */
   events({
     cursor,
     limit,
@@ -73,12 +73,12 @@ export class DeliverabilityEndpoints extends EndpointGroup {
     return this.send('GET /v1/deliverability/sources', {}, options)
   }
 
-  /** Lets a mail provider send its events to the `path` of the response. The scope is `webhooks:write`. */
+  /** Adds a mail provider, which sends its events to the `path` of the response. The scope is `webhooks:write`. */
   addSource(body: DeliverabilitySourceBody, options?: CallOptions): Call<DeliverabilitySource> {
     return this.send('POST /v1/deliverability/sources', { body }, options)
   }
 
-  /** Takes no more events of a mail provider. The scope is `webhooks:write`. */
+  /** Removes a mail provider. The service then refuses its events. The scope is `webhooks:write`. */
   removeSource(key: string, options?: CallOptions): Call<true> {
     return this.send('DELETE /v1/deliverability/sources/{key}', { params: { key } }, options)
   }

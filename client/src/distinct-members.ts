@@ -1,6 +1,6 @@
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/** Finds a member that an object of a JSON text has twice, at any depth. Programs differ in which of the two they read. */
+/** Finds a repeated member of an object in a JSON text, at any depth. Programs differ in which of the two they read. */
 export function findRepeatedMember(json: string): string | undefined {
   const open: (Set<string> | undefined)[] = []
   let text = ''

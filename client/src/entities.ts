@@ -12,7 +12,7 @@ import type { BatchDryRun, Job, JobPreview, PeopleBulkBody } from './wire.ts'
 export type BatchOptions = CallOptions &
   Pick<WriteOptions, 'references' | 'erased' | 'idempotencyKey' | 'dryRun'> & { atomic?: boolean }
 
-/** One change of all entities that a filter selects, or of those with these internal identifiers. */
+/** One change of all entities that a filter selects, or of the entities with these internal identifiers. */
 export type BulkRequest = Omit<PeopleBulkBody, 'dry_run'>
 
 /**
@@ -35,7 +35,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(person.version, person.email_consent) // 1 true
    * ```
    *
-   * With `dryRun`, it only tells what it would do, like every other write:
+   * With `dryRun`, it returns what it would do, like every other write:
    *
    * ```ts
    * const { result, after, placeholders } = await client.people.create(
@@ -84,7 +84,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
    * console.log(order.attribute_values.total) // 12
    * ```
    *
-   * `$add` and `$remove` change single links of a relationship with many targets, and keep those that others add meanwhile:
+   * `$add` and `$remove` change single links of a relationship with many targets, and keep links that other writers add
+   * concurrently:
    *
    * ```ts
    * const schema = { key: 'friends', owner: 'people', type: 'person', cardinality: 'many' } as const
@@ -103,7 +104,7 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Deletes an entity. Also returns `true` if the response to an attempt was lost and the retry finds no entity.
+   * Deletes an entity. It also returns `true` if the response to an attempt was lost and the retry finds no entity.
    *
    * ```ts
    * console.log(await client.stack('orders').delete('o-1')) // true
@@ -115,9 +116,9 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Restores a deleted entity by its internal identifier, with its values, consent answers and links. The links of others to it show again.
-   * An entity that is not deleted is returned unchanged. Rejects with `duplicate_entry` if another entity has the external
-   * identifier now.
+   * Restores a deleted entity by its internal identifier, with its values, consent answers and links. Links from other
+   * entities show it again. An entity that is not deleted is returned unchanged. Rejects with `duplicate_entry` if
+   * another entity has taken the external identifier.
    *
    * ```ts
    * const { id } = await client.people.get('ada')
@@ -170,7 +171,8 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
   }
 
   /**
-   * Begins a job that makes one change of many entities, in small sets. `client.jobs` tells how far it is, and undoes it.
+   * Begins a job that makes one change of many entities, in small sets. `client.jobs` shows its progress, and undoes
+   * it.
    *
    * ```ts
    * const change = { op: 'delete' } as const
@@ -183,16 +185,16 @@ export class Entities<S extends OrganizationSchema, O extends Owner<S>> extends 
     return this.send('POST /bulk', { body: { ...request } }, options)
   }
 
-  /** Returns how many entities {@link bulk} would change, and which it would be refused to change. */
+  /** Returns how many entities {@link bulk} would change, and the changes that would be refused. */
   previewBulk(request: BulkRequest, options?: CallOptions): Call<JobPreview> {
     return this.send('POST /bulk', { body: { ...request } }, { ...options, dryRun: true })
   }
 
   /**
    * Upserts any number of entities and sends them while it iterates `lines`. A string is sent as a line of JSON
-   * unchanged. The client does not retry an import, but sending all lines again is safe: it changes nothing that is
-   * stored already. Rejects with a {@link KithImportError} if the service cannot continue. Nothing is sent before the
-   * result is iterated. A browser must support streaming request bodies.
+   * unchanged. The client does not retry an import, but sending all lines again is safe: stored lines change nothing.
+   * Rejects with a {@link KithImportError} if the service cannot continue. The request is sent only when the result is
+   * iterated. A browser must support streaming request bodies.
    *
    * ```ts
    * const people = [{ external_id: 'ada', language: 'en' }, { external_id: 'mary', email: 'none' }]

@@ -22,9 +22,7 @@ export type FilterOptions = PageOptions & {
   strict?: boolean
 } & CallOptions
 
-/**
- * Selects related entities: their owner, the attribute that links them (default: any), and the direction of the link.
- */
+/** Selects related entities: their owner, the linking attribute (default: any), and the direction of the link. */
 export type RelatedOptions<Target> = ListOptions & {
   target: Target
   attribute_key?: string
@@ -32,9 +30,9 @@ export type RelatedOptions<Target> = ListOptions & {
 }
 
 /**
- * The options of a read of one entity. `at`, a time of RFC 3339 with its offset or a Date, or `version` returns the entity
- * as a read returned it then, with `as_of`. They take the scope `changes:read` as well. `labels` adds the names of the entity and of the
- * targets of its relationships, which are those of today. `links: 'id'` shows these targets by their internal identifiers.
+ * The options of a read of one entity. `at`, a time of RFC 3339 with its offset or a Date, or `version` reads the
+ * entity at that moment, with `as_of`. They also take the scope `changes:read`. `labels` adds the current names of the
+ * entity and of the targets of its relationships. `links: 'id'` shows these targets by their internal identifiers.
  */
 export type GetOptions<Labeled extends boolean = boolean, L extends LinksForm = LinksForm> = CallOptions & {
   links?: L
@@ -48,21 +46,21 @@ export type GetOptions<Labeled extends boolean = boolean, L extends LinksForm = 
 export type HistoryOptions = PageOptions & CallOptions
 
 /**
- * The options of an export. It begins after the entity with this internal identifier, and with `links: 'id'` it shows the targets of
- * relationships by their internal identifiers.
+ * The options of an export. `after` is the internal identifier of the last entity before the export. `links: 'id'`
+ * shows the targets of relationships by their internal identifiers.
  */
 export type ExportOptions<L extends LinksForm = LinksForm> = Pick<PageOptions, 'after'> & { links?: L } & CallOptions
 
 /** The options of a search: `size` items per request, 20 by default, at most 100, with their names if `labels` is set. */
 export type SearchOptions<Labeled extends boolean = boolean> = PageOptions & CallOptions & { labels?: Labeled }
 
-/** The options of a count. `strict` is that of a filter. */
+/** The options of a count. `strict` works as in a filter. */
 export type CountOptions = Pick<FilterOptions, 'strict'> & CallOptions
 
-/** The number of all matches, and what else {@link Page} has of them. */
+/** The number of all matches, with the `sequence` and `warnings` of a {@link Page}. */
 export type CountResult = Required<Pick<Page<unknown>, 'count' | 'sequence'>> & Pick<Page<unknown>, 'warnings'>
 
-/** A question about groups of entities: which take part, what they are grouped by, and what is measured of each group. */
+/** A query of groups of entities: a filter, the fields that group them, and the measures of each group. */
 export type AggregateQuery<S extends OrganizationSchema, O extends Owner<S>> = Omit<AggregateBody, 'filter'> & {
   filter?: FilterOf<S, O>
 }
@@ -96,7 +94,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(order.attribute_values.total) // 10
    * ```
    *
-   * With `at` or `version`, the entity is read as it was:
+   * With `at` or `version`, it reads a past state of the entity:
    *
    * ```ts
    * await client.people.patch('ada', { first_name: 'Augusta' })
@@ -104,14 +102,14 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
    * console.log(before.first_name, before.as_of?.version) // Ada 1
    * ```
    *
-   * With `labels`, it has names for people to read:
+   * With `labels`, the entity has display names:
    *
    * ```ts
    * const labeled = await client.stack('orders').get('o-1', { labels: true })
    * console.log(labeled.label, labeled.relationship_labels.buyer?.ada) // o-1 Ada Lovelace
    * ```
    *
-   * With `links`, the targets of its relationships are shown by internal identifier:
+   * With `links`, the targets of its relationships have their internal identifiers:
    *
    * ```ts
    * const { id } = await client.people.get('ada')
@@ -136,8 +134,9 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Reads up to 1,000 entities by their external or internal identifiers, in one request. The items are in the order of the identifiers,
-   * with null where there is no entity. `fields`, `include`, `labels` and `links` are those of a list.
+   * Reads up to 1,000 entities by their external or internal identifiers, in one request. The items are in the order of
+   * the identifiers, with null for an entity that does not exist. `fields`, `include`, `labels` and `links` work as in
+   * a list.
    *
    * ```ts
    * const { items } = await client.people.getMany({ external_ids: ['ada', 'nobody'] }, { fields: ['last_name'] })
@@ -179,8 +178,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Lists all entities, newest first by default. `fields` returns only parts of them, `include` also the targets of relationships, `sort`
-   * another order, and `count` the number of all on the first page.
+   * Lists all entities, newest first by default. `fields` selects members, `include` adds the targets of relationships,
+   * `sort` changes the order, and `count` adds the number of all entities to the first page.
    *
    * ```ts
    * for await (const person of client.people.list({ order: 'asc' })) {
@@ -289,7 +288,8 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   }
 
   /**
-   * Streams any number of groups, where `aggregate` has at most 10,000. The last line has no `by`: it is what was counted of all groups.
+   * Streams any number of groups, whereas `aggregate` has at most 10,000. The last line has no `by` but the totals of
+   * all groups.
    *
    * ```ts
    * for await (const line of client.stack('orders').groups({ group_by: ['attribute_values.buyer.first_name'] }))
@@ -347,7 +347,7 @@ export class EntityReads<S extends OrganizationSchema, O extends Owner<S>> {
   ): Listing<Item> {
     const read = (position: string | undefined, isFirst: boolean) => {
       const selection = { fields, include, labels, links, sort, count: (count && isFirst) || undefined }
-      // A page with a sort or fields ends with a cursor, and any other page at its last entity.
+      // With a sort or fields, the position is a cursor; without them, it is the id of the last entity.
       const cursor_configuration = { size, [fields || sort ? 'cursor' : 'after_id']: position }
       return this.send<Page<Item>>(
         endpoint,
@@ -374,7 +374,7 @@ type SendBelow = <Data>(
   options: RequestOptions | undefined,
 ) => Call<Data>
 
-/** Sends requests to the endpoints that people and records have, which are named by those of people. */
+/** Sends requests to the endpoints that people and records share. They are named by the endpoints of people. */
 function createSendBelow({ sendAs }: Transport, owner: string): SendBelow {
   if (owner === 'people')
     return (endpoint, request, options) => sendAs(endpoint.replace(' ', ' /v1/people') as Endpoint, request, options)

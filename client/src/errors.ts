@@ -76,7 +76,7 @@ function messageOf(refusal: Refusal): string {
   return `${message.replace(/\.$/, '')} (${location}${first.message}${more})`
 }
 
-/** The path of the first detail is empty for an unknown endpoint, and `/stack_key` for an unknown stack. */
+/** The first detail has an empty path for an unknown endpoint, and `/stack_key` for an unknown stack. */
 function missingIn({ code, details }: Refusal): KithError['missing'] {
   if (code !== 'not_found') return null
   const path = details[0]?.path
@@ -87,11 +87,14 @@ function missingIn({ code, details }: Refusal): KithError['missing'] {
 /** The service could not be reached, the connection broke, or something else, such as a proxy, responded. */
 export class KithConnectionError extends Error {
   override readonly name: string = 'KithConnectionError'
-  /** The status of a response that is not from kith. Null if there was no response. */
+  /** The status of a response that is not from kith. Null without a response. */
   readonly status: number | null
   /** The value of `Retry-After` of that response, in seconds. */
   readonly retryAfterSeconds: number | null
-  /** False if the request surely did not reach the service: the port is closed or the host is unknown. Browsers do not tell. */
+  /**
+   * False if the request certainly did not reach the service: the port is closed or the host is unknown. Browsers do
+   * not report this.
+   */
   readonly wasSent: boolean
   /** How many times the request was sent. */
   attempts = 1
@@ -116,7 +119,7 @@ function wasNeverSent(cause: unknown): boolean {
   return wasNeverSent(nestedCause)
 }
 
-/** There was no response within `timeoutMs`. A write may have been carried out. */
+/** No response came within `timeoutMs`. A write may have been carried out. */
 export class KithTimeoutError extends Error {
   override readonly name: string = 'KithTimeoutError'
   readonly timeoutMs: number
@@ -132,7 +135,7 @@ export class KithTimeoutError extends Error {
 /** The errors of a failed attempt. */
 export type Failure = KithError | KithConnectionError | KithTimeoutError
 
-/** Whether an error is that of a failed attempt. */
+/** Whether an error is one of the errors of a failed attempt. */
 export function isFailure(error: unknown): error is Failure {
   return error instanceof KithError || error instanceof KithConnectionError || error instanceof KithTimeoutError
 }

@@ -16,12 +16,12 @@ type Search = { $contains?: string; $starts_with?: string; $ends_with?: string }
 /** The relationship operators: the filter matches at least one target, none, or every target. */
 type Targets<F> = { $some?: F; $none?: F; $every?: F }
 
-/** Conditions on the entities that link here: on each of them, on their number, and on measures of their fields. */
+/** Conditions on the entities that link here: on each entity, on their number, and on measures of their fields. */
 type Incoming<F> = Targets<F> & { $where?: F; $count?: number | (Equality<number> & Range<number>) } & {
   [O in '$sum' | '$avg' | '$min' | '$max']?: { [field: string]: Bare | Operators }
 }
 
-/** A time that counts from the moment of the request, in the time zone of the organization. Durations are those of ISO 8601. */
+/** A time relative to the request, in the time zone of the organization. Durations are those of ISO 8601. */
 export type RelativeTime = { $ago: string } | { $from_now: string } | { $today: 'start' }
 /** A date, or a date and time. */
 type Time = string | RelativeTime
@@ -54,8 +54,8 @@ type Texts<Entity> = Exclude<
 type ConsentMethod = NonNullable<Person['consents'][number]['method']>
 
 /**
- * A condition on a consent type, a channel, the effective state, which is an answer or the default, and on the answer:
- * whether it is a grant that waits for its confirmation, its text, its method and its time.
+ * A condition on a consent type, a channel, the effective state (an answer or the default), and the answer: whether it
+ * is a grant that waits for its confirmation, its text, its method and its time.
  */
 export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent_type_id' | 'channel' | 'state'>> & {
   pending?: boolean
@@ -64,7 +64,7 @@ export type ConsentCondition = Partial<Pick<Person['consents'][number], 'consent
   answered_at?: TimeCondition
 }
 
-/** Matches the people who may be written to for a purpose on a channel, as a contact decision answers. */
+/** Matches the people who may be contacted for a purpose on a channel, as a contact decision answers. */
 export type Contactable = Pick<Person['consents'][number], 'consent_type_id' | 'channel'>
 
 /** Matches the people of a segment. */
@@ -90,7 +90,7 @@ type RangeOf<A extends AttributeShape, V> = A['type'] extends 'boolean' ? unknow
 type SearchOf<A extends AttributeShape> = A['type'] extends 'text' ? Search : DateTestsOf<A>
 type DateTestsOf<A extends AttributeShape> = A['type'] extends 'date' ? Search & Anniversary : unknown
 
-/** A value, or also a whole array if the attribute has cardinality `many`. */
+/** A value. If the attribute has cardinality `many`, also a whole array. */
 type OneOrMany<A extends AttributeShape, V, Element = V> = A['cardinality'] extends 'many' ? V | readonly Element[] : V
 
 type PlainCondition<A extends AttributeShape, V> =
@@ -113,7 +113,7 @@ type AttributeConditions<S extends OrganizationSchema, A extends { [key: string]
   [K in keyof A & string as `attribute_values.${K}`]?: AttributeCondition<S, A[K]>
 }
 
-/** The fields of the relationships of an owner that lead to another one. */
+/** The incoming fields for the relationships that lead from one owner to another. */
 type IncomingKey<S extends OrganizationSchema, O extends Owner<S>, From extends Owner<S>> = {
   [K in keyof AttributesOf<S, From> & string]: O extends TargetOf<S, AttributesOf<S, From>[K]>
     ? `incoming.${From}.${K}`

@@ -4,10 +4,11 @@ import type { Detail, ErrorCode } from './wire.ts'
 
 /**
  * The options of an import. `dryRun` checks every line and stores nothing. `createOnly` refuses a line that would
- * change an existing entity. `match`, of people only: they are also recognized by email or phone, and the lines of one person take
- * effect in their order. `consents: 'now'`, of people only: consent answers without `collected_at` are given now, instead of at an unknown
- * time. `phoneCountry`, of people only: the country of numbers without a prefix, such as `IT`. `lists: 'add'`: the lists of attributes with many values add their elements to those that are stored, instead of replacing them.
- * The import ends with a KithImportError after `maxRefused` refused lines in a row, 1,000 by default.
+ * change an existing entity. `match`, for people only, also recognizes them by email or phone; the lines of one person
+ * take effect in their order. `consents: 'now'`, for people only, gives consent answers without `collected_at` the
+ * current time instead of an unknown one. `phoneCountry`, for people only, is the country of numbers without a prefix,
+ * such as `IT`. `lists: 'add'` adds the elements of lists to the stored ones instead of replacing them. The import ends
+ * with a KithImportError after `maxRefused` refused lines in a row, 1,000 by default.
  */
 export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'references' | 'erased'> & {
   dryRun?: boolean
@@ -23,7 +24,7 @@ export type ImportOptions = Pick<WriteOptions, 'signal' | 'requestId' | 'referen
 export type ImportCounts = { received: number; created: number; updated: number; unchanged: number; failed: number }
 
 /**
- * The final counts. `sequence` is the number of a change: the log up to it includes all lines that were not refused. It is absent from a
+ * The final counts. The change log up to the number `sequence` includes all accepted lines. `sequence` is absent from a
  * dry run, and if every line was refused. `warnings` counts the stored lines whose `mobile_number` is no phone number.
  */
 export type ImportResult = ImportCounts & { sequence?: number; warnings?: number }
@@ -32,7 +33,7 @@ export type ImportResult = ImportCounts & { sequence?: number; warnings?: number
 export type ImportRefusal = { line: number; error: ErrorCode; message: string; details: Detail[]; reason?: 'erased' }
 
 /**
- * Refused lines after the first 10,000 refusals or 1 MiB of them. Their reasons are not reported. Each pair has the
+ * Refused lines after the first 10,000 refusals or 1 MiB of refusals. Their reasons are not reported. Each pair has the
  * first and the last line of a range. An import of only these lines reports their reasons.
  */
 export type ImportRefusedLines = { refused_lines: [first: number, last: number][] }
@@ -42,7 +43,10 @@ export type ImportRefusedLines = { refused_lines: [first: number, last: number][
  */
 export type ImportAnswer = ImportRefusal | ImportRefusedLines | { progress: ImportCounts } | ImportResult
 
-/** The service could not continue an import. The lines that `progress` counts are stored. Sending all again is safe. */
+/**
+ * The service could not continue an import. The lines that `progress` counts are stored. Sending all lines again is
+ * safe.
+ */
 export class KithImportError extends KithError {
   override readonly name = 'KithImportError'
   readonly progress: ImportCounts
@@ -64,8 +68,8 @@ type Fault = {
 }
 
 /**
- * The lines of a response. `onSequence` receives the number of the last line. Throws if the stream reports an error or ends before its last
- * line.
+ * The lines of a response. `onSequence` receives the `sequence` of the last line. Throws if the stream reports an error
+ * or ends before its last line.
  */
 export async function* importAnswers(
   values: AsyncIterable<unknown>,

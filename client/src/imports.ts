@@ -22,8 +22,9 @@ export class ImportEndpoints extends EndpointGroup {
   }
 
   /**
-   * Takes back what an import changed and nothing has written since, and returns what it left. Sends requests until all is done. With
-   * `dryRun`, nothing changes. The scope is `people:write`, and for records `records:write` too.
+   * Undoes the changes of an import, except values that were written since, which the result lists in `left`. It sends
+   * requests until the undo is complete. With `dryRun`, nothing changes. The scope is `people:write`, and for records
+   * `records:write` too.
    *
    * ```ts
    * const requestId = crypto.randomUUID()
@@ -39,7 +40,7 @@ export class ImportEndpoints extends EndpointGroup {
   }
 
   /**
-   * Lists what the columns of earlier files became, newest first. The scope is `schema:read`.
+   * Lists the column mappings of earlier files, newest first. The scope is `schema:read`.
    *
    * ```ts
    * await client.imports.saveMapping({ owner: 'people', header: ['Nr', 'Ort'], fields: ['external_id', null] })
@@ -51,18 +52,20 @@ export class ImportEndpoints extends EndpointGroup {
     return (await this.send('GET /v1/import-mappings', {}, options)).items
   }
 
-  /** Remembers what the columns of a file became, in place of what its header was mapped to before. The scope is `people:write`. */
+  /**
+   * Stores the column mapping of a file, and replaces an earlier one of the same header. The scope is `people:write`.
+   */
   saveMapping(body: ImportMappingBody, options?: CallOptions): Promise<ImportMapping> {
     return this.send('PUT /v1/import-mappings', { body }, options)
   }
 
-  /** Forgets a mapping by its id. The scope is `people:write`. */
+  /** Deletes a mapping by its id. The scope is `people:write`. */
   async forgetMapping(mapping_id: string, options?: CallOptions): Promise<void> {
     await this.send('DELETE /v1/import-mappings/{mapping_id}', { params: { mapping_id } }, options)
   }
 }
 
-/** Sends the requests of an undo until all is done, and returns what they did together. */
+/** Sends the requests of an undo until it is complete, and returns their results together. */
 export async function undoAll(dryRun: boolean, send: (body: UndoBody) => Promise<Undone>): Promise<Undone> {
   const all: Undone = { dry_run: dryRun, deleted: 0, restored: 0, updated: 0, left: [], has_more: true, position: 0 }
   while (all.has_more) {

@@ -7,7 +7,7 @@ import type { Job, JobRefusal, Undone } from './wire.ts'
 /** The page of a list of jobs or of refusals: 50 by default, at most 500. */
 export type JobListOptions = PageOptions & CallOptions
 
-/** How often {@link JobEndpoints.follow} asks, in milliseconds. The default is a second. */
+/** The polling interval of {@link JobEndpoints.follow} in milliseconds. The default is 1,000. */
 export type FollowJobOptions = CallOptions & { intervalMs?: number }
 
 /**
@@ -21,13 +21,13 @@ export class JobEndpoints extends EndpointGroup {
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 
-  /** Reads how far a job is. */
+  /** Reads a job with its progress. */
   get(job_id: string, options?: CallOptions): Promise<Job> {
     return this.send('GET /v1/jobs/{job_id}', { params: { job_id } }, options)
   }
 
   /**
-   * Yields a job until it has ended, each time that it has come further.
+   * Yields a job each time that it has progressed, until it has ended.
    *
    * ```ts
    * const { id } = await client.people.bulk({
@@ -48,21 +48,19 @@ export class JobEndpoints extends EndpointGroup {
     }
   }
 
-  /** Lists what a job was refused to change, with the reasons. */
+  /** Lists the changes of a job that were refused, with the reasons. */
   refused(job_id: string, { size, after, ...options }: JobListOptions = {}): Listing<JobRefusal> {
     const read = (after?: string) =>
       this.send('GET /v1/jobs/{job_id}/refused', { params: { job_id }, query: { after, limit: size } }, options)
     return new Listing(after => pageOf(read(after), ({ id }) => id), after)
   }
 
-  /** Ends a job after what it is changing at the moment. */
+  /** Ends a job after its current set of changes. */
   cancel(job_id: string, options?: CallOptions): Promise<Job> {
     return this.send('POST /v1/jobs/{job_id}/cancel', { params: { job_id } }, options)
   }
 
-  /**
-   * Takes back what a job changed and nothing has written since, and returns what it left, as `client.imports.undo` does of an import.
-   */
+  /** Undoes the changes of a job, except values that were written since, like `client.imports.undo` of an import. */
   undo(job_id: string, { dryRun = false, ...options }: CallOptions & { dryRun?: boolean } = {}): Promise<Undone> {
     return undoAll(dryRun, body => this.send('POST /v1/jobs/{job_id}/undo', { params: { job_id }, body }, options))
   }

@@ -92,7 +92,7 @@ function parseSignature(line: string): Signature {
   return { name, id: hexOf(bytes.subarray(0, idBytes)), signature: bytes.subarray(idBytes) }
 }
 
-/** Parses the text of a checkpoint: that of a verified note, with its last newline. Throws a FormatError. */
+/** Parses the text of a checkpoint: the text of a verified note with its last newline. Throws a FormatError. */
 export function parseCheckpoint(text: string): Checkpoint {
   const lines = text.split('\n')
   if (lines.pop() !== '') throw new FormatError('The checkpoint does not end with a newline.')
@@ -112,7 +112,7 @@ export function parseCheckpoint(text: string): Checkpoint {
 /** A proof that can be verified offline: an inclusion proof and the signed checkpoint that it leads to. */
 export type Proof = { index: number; hashes: readonly Uint8Array[]; checkpoint: string }
 
-/** Parses a proof. The checkpoint is returned as it is, without a check. Throws a FormatError. */
+/** Parses a proof. The checkpoint is returned unchecked. Throws a FormatError. */
 export function parseProof(text: string): Proof {
   const end = text.indexOf('\n\n')
   if (end === -1) throw new FormatError('The proof has no blank line before its checkpoint.')
@@ -163,7 +163,7 @@ export async function isIncluded(leaf: {
   for (const sibling of leaf.hashes) {
     if (last === 0) return false
     const isLeftOfSibling = node % 2 === 0 && node !== last
-    // The last node of a level without a sibling is its own parent.
+    // A last node without a sibling moves up to the next level unchanged.
     if (node % 2 === 0 && node === last) while (node % 2 === 0 && node !== 0) halve()
     halve()
     root = await sha256(concat(isLeftOfSibling ? [nodePrefix, root, sibling] : [nodePrefix, sibling, root]))

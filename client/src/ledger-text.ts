@@ -1,4 +1,4 @@
-/** A text of the ledger that is not in its format. The message says what is wrong, as a sentence. */
+/** A malformed text of the ledger. The message describes the fault in a sentence. */
 export class FormatError extends Error {}
 
 export const encodeBase64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
@@ -18,7 +18,7 @@ export function decodeBase64Url(text: string): Uint8Array<ArrayBuffer> | undefin
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** The bits of the last digit that no byte has. */
+/** The bits of the last digit that belong to no byte. */
 function unusedBitsOf(text: string): number {
   const padding = text.length - text.replace(/=+$/, '').length
   const last = alphabet.indexOf(text[text.length - 1 - padding] ?? 'A')
@@ -41,7 +41,7 @@ export function canonicalJson(value: unknown): string {
 }
 
 function canonicalText(text: string): string {
-  // With the flag u, half of a surrogate pair is a character of its own.
+  // With the flag u, a lone surrogate is a character.
   if (/\p{Surrogate}/u.test(text)) throw new FormatError('A text is not well-formed Unicode.')
   return JSON.stringify(text)
 }

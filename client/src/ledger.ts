@@ -6,7 +6,7 @@ import { plainText } from './stream.ts'
 export type LedgerCheckpoint = {
   /** The name of the log. */
   origin: string
-  /** How many entries are sealed. */
+  /** The number of sealed entries. */
   size: number
   /** The root hash of the tree, in base64. */
   root_hash: string

@@ -15,7 +15,7 @@ import type {
 /** The options of a write of a retention rule or a hold. */
 export type LifetimeOptions = CallOptions & Pick<WriteOptions, 'idempotencyKey'>
 
-/** The numbers of a preview, and the people of its page. */
+/** A person of a preview. */
 export type RetentionPreviewPerson = RetentionPreview['items'][number]
 
 /** The retention rules of an organization: they erase or delete people who have been in a segment for long. The scope is `people:erase`. */
@@ -44,7 +44,7 @@ export class RetentionRuleEndpoints extends EndpointGroup {
     return listingOfAll(() => this.send('GET /v1/retention-rules', {}, options))
   }
 
-  /** Reads a rule. `paused` says why it has stopped itself. */
+  /** Reads a rule. `paused` says why the rule has paused itself. */
   get(id: number, options?: CallOptions): Call<RetentionRule> {
     return this.send('GET /v1/retention-rules/{id}', { params: { id } }, options)
   }
@@ -60,7 +60,8 @@ export class RetentionRuleEndpoints extends EndpointGroup {
   }
 
   /**
-   * Reads whom the rule would erase or delete today: their number, and the first ones. The token also needs `people:read`.
+   * Reads the people that the rule would erase or delete today: their number, and the first ones. The token also needs
+   * `people:read`.
    *
    * ```ts
    * await client.segments.create({ key: 'gone', filter: { language: 'xx' } })
@@ -72,16 +73,16 @@ export class RetentionRuleEndpoints extends EndpointGroup {
     return this.send('GET /v1/retention-rules/{id}/preview', { params: { id } }, options)
   }
 
-  /** Lists what a rule has done in the last year, by day, newest first. */
+  /** Lists the runs of a rule in the last year, by day, newest first. */
   runs(id: number, options?: CallOptions): Listing<RetentionRun> {
     return listingOfAll(() => this.send('GET /v1/retention-rules/{id}/runs', { params: { id } }, options))
   }
 }
 
-/** Legal holds: a held person is not erased by a rule, nor by hand without `override_hold`. The scope is `people:erase`. */
+/** Legal holds: no rule erases a held person, and no call without `override_hold`. The scope is `people:erase`. */
 export class HoldEndpoints extends EndpointGroup {
   /**
-   * Holds a person, or replaces the reason and the end of its hold.
+   * Holds a person, or replaces the reason and the end of the hold.
    *
    * ```ts
    * await client.holds.set('ada', { reason: 'Case 2026-17' })

@@ -3,30 +3,33 @@ import type { Detail } from './wire.ts'
 /** One page of a listing. */
 export type Page<Item> = {
   items: Item[]
-  /** Whether another page follows. A page of some listings may have fewer items than its size, even none, before the end. */
+  /**
+   * Whether another page follows. In some listings a page may have fewer items than its size, even none, before the
+   * end.
+   */
   has_more: boolean
-  /** Where the next page begins, for `after`. Null on the last page. */
+  /** The value of `after` for the next page. Null on the last page. */
   next: string | null
   /** The number of all matches, with `count`. Iterated pages have it on the first page only. */
   count?: number
-  /** The number of the change that `count` holds at, or that a search knows of. */
+  /** The number of the change up to which `count` or a search includes all changes. */
   sequence?: number
   /** The keys of a filter that are not declared and that no entity has. Absent if there are none. */
   warnings?: Detail[]
 }
 
 /**
- * The page options of every listing: `size` items per request, after the page whose `next` this is. The README has the default and the
- * maximum of each listing.
+ * The page options of every listing: `size` items per request, and as `after` the `next` of the previous page. The
+ * README has the default and the maximum of each listing.
  */
 export type PageOptions = { size?: number; after?: string | undefined }
 
-/** Reads the page after a position; the first one of an iteration may have more. */
+/** Reads the page after a position. The first page of an iteration may have additional members. */
 type ReadPage<Item, More> = (after: string | undefined, isFirst: boolean) => Promise<Page<Item> & More>
 
 /**
- * The result of a list, a filter, a related read, a search or a history. It sends no request until it is read, and each iteration reads
- * again. `More` is what its pages have beside their items.
+ * The result of a list, a filter, a related read, a search or a history. It sends no request until it is read, and each
+ * iteration reads again. `More` has the members of its pages besides the items.
  *
  * ```ts
  * for await (const person of client.people.list({ size: 200 })) console.log(person.state) // active
@@ -41,7 +44,7 @@ export class Listing<Item, More = unknown> implements AsyncIterable<Item> {
     this.#after = after
   }
 
-  /** Iterates the items of all pages. Each page is requested when the one before is consumed. */
+  /** Iterates the items of all pages. Each page is requested when the previous one is consumed. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Item, void, undefined> {
     for await (const { items } of this.pages()) yield* items
   }
@@ -63,7 +66,7 @@ export class Listing<Item, More = unknown> implements AsyncIterable<Item> {
   }
 
   /**
-   * Reads only the first page, which says where the next one begins.
+   * Reads only the first page. Its `next` leads to the next one.
    *
    * ```ts
    * const first = await client.people.list({ size: 1 }).page()
@@ -93,7 +96,10 @@ export class Listing<Item, More = unknown> implements AsyncIterable<Item> {
 /** A page as the service sends it. */
 type SentPage<Item> = { items: Item[]; has_more: boolean; next_cursor?: string | null }
 
-/** The page of a response. It continues at its `next_cursor`, or after its last item, whose position is `positionOf` it. */
+/**
+ * The page of a response. The next page begins at its `next_cursor`, or after its last item, whose position
+ * `positionOf` returns.
+ */
 export async function pageOf<Item, Sent extends SentPage<Item>>(
   sent: Promise<Sent & SentPage<Item>>,
   positionOf: (last: Item) => string | number,

@@ -6,7 +6,7 @@ import { type Answer, callOf } from './transport.ts'
 /** The entities to read: by their external or by their internal identifiers. */
 export type Named = { external_ids: readonly string[]; ids?: never } | { external_ids?: never; ids: readonly string[] }
 
-/** The most entities of one request. */
+/** The maximum number of entities in one request. */
 const maxNamed = 1_000
 
 type Reads<Entity> = {
@@ -16,7 +16,7 @@ type Reads<Entity> = {
 
 type Waiting<Entity> = { name: string; address: EntityAddress; settle(answer: Promise<Answer<Entity>>): void }
 
-/** Joins the reads of one turn of the event loop into one request for each kind of identifier. */
+/** Joins the reads of one event-loop turn into one request for each kind of identifier. */
 export class Loader<Entity> {
   readonly #reads: Reads<Entity>
   #waiting: Waiting<Entity>[] = []
@@ -52,11 +52,11 @@ export class Loader<Entity> {
         read.then(
           ({ data, response }) => {
             const entity = data.items[index]
-            // Only a read of its own has the refusal of an entity that does not exist.
+            // Only a separate read returns the error of an entity that does not exist.
             return entity ? { data: entity, response } : this.#reads.one(address).withResponse()
           },
           error => {
-            // One identifier that none can have refuses the whole request.
+            // One invalid identifier makes the service refuse the whole request.
             if (error instanceof KithError && error.status === 400) return this.#reads.one(address).withResponse()
             throw error
           },

@@ -2,10 +2,10 @@ import { encode } from './json.ts'
 
 /** Lines are sent in chunks of about this size, because a separate write costs more than a line. */
 const chunkCharacters = 32_768
-/** How long a line waits for further lines of its chunk. */
+/** The maximum time that a line waits for further lines of its chunk. */
 const maxWaitMs = 50
 
-/** A request body of lines. Back-pressure limits how fast they are read from their source. */
+/** A request body of lines. Back-pressure limits the reading of their source. */
 export type Upload = {
   stream: ReadableStream<Uint8Array>
   /** The error that the source threw, wrapped in an object. Null if it threw none. */
@@ -33,7 +33,7 @@ export function uploadOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Upl
   return { stream: new ReadableStream({ pull, cancel: end }, { highWaterMark: 0 }), sourceError: () => failure, end }
 }
 
-/** All lines as the text of a body. */
+/** Collects all lines into the text of a body. */
 export async function textOfLines(lines: AsyncIterable<unknown> | Iterable<unknown>): Promise<string> {
   let text = ''
   for await (const line of lines) text += textOf(line)
@@ -55,7 +55,7 @@ async function* chunksOf(lines: AsyncIterable<unknown> | Iterable<unknown>): Asy
         chunk += textOf(line.value)
       }
       due.cancel()
-      // The source may fail while the chunk waits for back-pressure. Its error is thrown when the chunk was taken.
+      // The source may fail while the chunk waits for back-pressure. Its error is thrown after the chunk was taken.
       Promise.resolve(next).catch(() => {})
       yield chunk
     }
@@ -84,7 +84,7 @@ export async function* valuesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerat
   if (rest !== '') throw new SyntaxError('the last line is incomplete')
 }
 
-/** A block of server-sent events. `data` is parsed. A comment has none, and may have an `id`. */
+/** A block of server-sent events. `data` is parsed. A comment has no `data`, and may have an `id`. */
 export type ServerEvent = { id?: string; data?: unknown }
 
 /**
@@ -104,7 +104,9 @@ function eventOf(block: string): ServerEvent {
   return event
 }
 
-/** Yields what is parsed from each part that ends with the separator, and returns the rest behind the last one. */
+/**
+ * Yields the parsed value of each part that ends with the separator, and returns the rest behind the last separator.
+ */
 async function* parsedParts<T>(
   chunks: AsyncIterable<Uint8Array>,
   separator: string,

@@ -1,4 +1,7 @@
-/** Remembers the highest number that responses to writes have had: in `X-Kith-Sequence`, or in the last line of an import. */
+/**
+ * Remembers the highest change number in responses to writes: from `X-Kith-Sequence`, or from the last line of an
+ * import.
+ */
 export class NewestWrite {
   #sequence: number | undefined
 

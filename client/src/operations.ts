@@ -5,7 +5,7 @@ import type { DoctorReport, OperationsMetrics } from './wire.ts'
 /** The state of the service, for its operator. The scope is `operations:read`. */
 export class OperationsEndpoints extends EndpointGroup {
   /**
-   * Runs the checks of `kith doctor`, or returns findings of the last five seconds.
+   * Runs the checks of `kith doctor`, or returns findings from the last five seconds.
    *
    * ```ts
    * const { healthy, findings } = await client.operations.doctor()

@@ -11,8 +11,8 @@ export type ClientOptions = (
    */
   | { token?: never; getToken?: never; clientCredentials: ClientCredentials; session?: never }
   /**
-   * In a browser, on a page of the service itself: the cookie of a console session authenticates the requests. An import
-   * collects its lines and sends them at once, because browsers cannot stream a request over HTTP/1.1.
+   * For a page of the service itself in a browser: the cookie of a console session authenticates the requests. An
+   * import collects its lines and sends them at once, because browsers cannot stream a request over HTTP/1.1.
    */
   | { token?: never; getToken?: never; clientCredentials?: never; session: true }
 ) & {
@@ -25,13 +25,14 @@ export type ClientOptions = (
   /** The maximum number of retries, 2 by default. The README says which requests are retried. */
   retries?: number
   /**
-   * Lets reads show the writes of this client, also where a standby answers them: each read is sent with the highest number of its
-   * writes as {@link CallOptions.ifSequence}. After the service was restored from a backup, create a new client.
+   * Lets reads show the writes of this client, even if a standby answers them: each read is sent with the highest
+   * change number of its writes as {@link CallOptions.ifSequence}. After the service was restored from a backup, create
+   * a new client.
    */
   readYourWrites?: boolean
   /**
-   * Joins the `get` calls of one turn of the event loop, for one kind of entity and without options, into one request. Each call still has a
-   * promise and an error of its own.
+   * Joins the `get` calls of one event-loop turn, for one kind of entity and without options, into one request. Each
+   * call still has its own promise and error.
    */
   loader?: boolean
   /** Called after each attempt of a request. Paths contain identifiers and queries, which may be personal data. */
@@ -50,11 +51,11 @@ export type Attempt = {
   /** Counts from 1. */
   attempt: number
   durationMs: number
-  /** The status of the response; null if there was none. */
+  /** The status of the response; null without a response. */
   status: number | null
   requestId: string | null
   error: Error | null
-  /** The pause before the next attempt. Null if there is none. */
+  /** The pause before the next attempt. Null after the last attempt. */
   pauseMs: number | null
 }
 
@@ -71,17 +72,18 @@ export type Call<T> = Promise<T> & {
 
 /** The options of every call. */
 export type CallOptions = {
-  /** The timeout of an attempt of this call in milliseconds, in place of that of the client. */
+  /** The timeout of an attempt of this call in milliseconds. It replaces the client's. */
   timeoutMs?: number
-  /** The maximum number of retries of this call, in place of that of the client. */
+  /** The maximum number of retries of this call. It replaces the client's. */
   retries?: number
   /** Aborts the call, which rejects with the signal's reason. The service may still carry out the request. */
   signal?: AbortSignal
   /** Sent as `X-Request-Id`: 1 to 64 letters, digits, `_` and `-`. The service writes it to its log and change log. */
   requestId?: string
   /**
-   * On a read: the number of a change that it must show, such as `client.sequence()` of a client that has written. A standby
-   * waits for the change up to a second. It refuses the read with 503 if the change does not arrive, and the client retries.
+   * The number of a change that a read must show, such as `client.sequence()` of a client that has written. A standby
+   * waits for the change up to a second. It refuses the read with 503 if the change does not arrive, and the client
+   * retries.
    */
   ifSequence?: number
 }
@@ -93,8 +95,8 @@ export type WriteOptions = CallOptions & {
   /** `strict` refuses relationship targets that do not exist. Without it, they are created as placeholders. */
   references?: 'strict'
   /**
-   * `recreate` lets a write give an identifier, an email or a phone number of an erased person to a person again.
-   * Without it, such a write is refused with the reason `erased`.
+   * `recreate` lets a write assign an identifier, an email or a phone number of an erased person again. Without it,
+   * such a write is refused with the reason `erased`.
    */
   erased?: 'recreate'
   /**
@@ -104,7 +106,8 @@ export type WriteOptions = CallOptions & {
    */
   idempotencyKey?: string
   /**
-   * Returns what the write would do, and writes nothing. It is refused as the write would be, and takes no `idempotencyKey`.
+   * Returns what the write would do, and writes nothing. The service refuses a dry run like the write itself. It takes
+   * no `idempotencyKey`.
    */
   dryRun?: boolean
 }

@@ -1,7 +1,10 @@
 import type { Endpoints } from './endpoints.ts'
 import type { Attribute, Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 
-/** A declared attribute in the format of `kith codegen`. `values` are those that its `enum` allows. A `required` one needs a value. */
+/**
+ * A declared attribute in the format of `kith codegen`. `values` are the values that its `enum` allows. A `required`
+ * attribute needs a value.
+ */
 export type AttributeShape = {
   type: Attribute['type']
   cardinality: Attribute['cardinality']
@@ -31,7 +34,10 @@ export type Owner<S extends OrganizationSchema> = 'people' | StackKey<S>
 /** The value of a relationship in a write: the external identifier of its target. An integer means its decimal text. */
 export type Name = string | number | { external_id: string | number }
 
-/** The target of a relationship by its internal identifier. A read has it for a target without an external identifier. */
+/**
+ * The target of a relationship by its internal identifier. A read shows a target without an external identifier in this
+ * form.
+ */
 export type InternalReference<A extends AttributeShape> = A['type'] extends 'person'
   ? { id: string }
   : { record_id: string }
@@ -52,7 +58,7 @@ type WriteValue<A extends AttributeShape> = A['type'] extends keyof Plain
 
 type LinkedTo<A extends AttributeShape> = Name | InternalReference<A>
 
-/** Single elements of a list, or links, that a patch or an upsert adds and removes. The others stay. */
+/** Single elements of a list, or links, that a patch or an upsert adds and removes. The other elements stay. */
 export type LinkEdit<Element> =
   | { $add: readonly Element[]; $remove?: readonly Element[] }
   | { $add?: readonly Element[]; $remove: readonly Element[] }
@@ -69,7 +75,7 @@ type Element<A extends AttributeShape> = A['type'] extends keyof Plain
 
 type Undeclared = { [key: string]: unknown }
 
-/** The attribute values of a read. Declared ones have their types, all others are unknown. */
+/** The attribute values of a read. Declared attributes have their types, all others are unknown. */
 export type ReadValues<A extends { [key: string]: AttributeShape }, L extends LinksForm = never> = {
   [K in keyof A]?: ReadValue<A[K], L>
 } & Undeclared
@@ -112,7 +118,7 @@ export type PatchOf<S extends OrganizationSchema, O extends Owner<S>> = Omit<Bod
   attribute_values?: PatchValues<AttributesOf<S, O>> | null
 }
 
-/** The body of a create: that of other writes, with the required attributes of the owner. */
+/** The body of a create: the body of other writes, with the required attributes of the owner. */
 export type NewBodyOf<S extends OrganizationSchema, O extends Owner<S>> = BodyOf<S, O> &
   ([RequiredKey<AttributesOf<S, O>>] extends [never]
     ? unknown
@@ -121,8 +127,9 @@ export type NewBodyOf<S extends OrganizationSchema, O extends Owner<S>> = BodyOf
       })
 
 /**
- * The names of an entity for people to read, with `labels: true`: its own, and those of the targets of its relationships, by key of the
- * relationship and by identifier of the target: its `external_id`, or the internal one if it has none.
+ * The display names of an entity, with `labels: true`: its own name, and the names of the targets of its relationships,
+ * by key of the relationship and by identifier of the target: its `external_id`, or the internal identifier if it has
+ * none.
  */
 export type Labels = { label: string; relationship_labels: Record<string, Record<string, string>> }
 

@@ -24,10 +24,10 @@ import type {
   UnmergeResult,
 } from './wire.ts'
 
-/** The values that a write recognizes its person by. `mobile` is the phone number with its country. */
+/** The kinds of values by which a write recognizes its person. `mobile` is the phone number with its country. */
 export type MatchKind = 'external_id' | 'email' | 'mobile'
 
-/** Tried in this order. The first value that a stored person has decides. */
+/** The kinds are tried in this order. The first value that a stored person has decides. */
 export type Match = readonly MatchKind[]
 
 /** Exactly one of an email, a phone number and an external identifier. */
@@ -62,15 +62,15 @@ export type PeopleOperation<S extends OrganizationSchema, Kind extends MatchKind
 export type MergeFrom = { from: EntityAddress }
 
 /**
- * The person whose value the survivor of a merge gets, by field: a profile field, `attribute_values.<key>` or `external_id`. The result is
- * what this person has, also if that is nothing.
+ * The choice of a person's value for each field of a merge: a profile field, `attribute_values.<key>` or `external_id`.
+ * If the chosen person has no value, the survivor has none.
  */
 export type MergeKeep = NonNullable<MergeBody['keep']>
 
-/** The other person of a merge, and the values that are chosen one by one. */
+/** The other person of a merge, and the choices of values by field. */
 export type MergeWith = MergeFrom & { keep?: MergeKeep }
 
-/** People who are set aside as not the same, by one kind of identifier. */
+/** People who are set aside as different people, by one kind of identifier. */
 export type PeopleSetAside = { ids: readonly string[] } | { external_ids: readonly string[] }
 
 /** The options of a merge and of an unmerge. */
@@ -79,29 +79,33 @@ export type MergeOptions = WriteOptions
 /** The outcome of a merge. `person` is the survivor. */
 export type Merged<S extends OrganizationSchema> = Omit<MergeResult, 'person'> & { person: EntityOf<S, 'people'> }
 
-/** The outcome of an unmerge. `person` is the survivor, and `unmerged` the person who returned. */
+/** The outcome of an unmerge. `person` is the survivor, and `unmerged` the restored person. */
 export type Unmerged<S extends OrganizationSchema> = Omit<UnmergeResult, 'person' | 'unmerged'> &
   Record<'person' | 'unmerged', EntityOf<S, 'people'>>
 
 /** The options of a search for duplicates: the keys to search `by`, and the `size` of a page (20 by default, at most 100). */
 export type DuplicatesOptions = Pick<DuplicatesBody, 'by'> & PageOptions & CallOptions
 
-/** Why a person is erased, and which records with the person. */
+/** The reason of an erasure, and the records to erase with the person. */
 export type ErasureReason = Omit<ErasureBody, 'dry_run'>
 
 /**
- * The options of an erasure. With `dryRun`, nothing is erased. With `ifMatch`, a person who is deleted or erased is refused with 412:
- * `answerLost` of the error tells that an earlier attempt may have erased the person.
+ * The options of an erasure. With `dryRun`, nothing is erased. With `ifMatch`, the service refuses a deleted or erased
+ * person with 412. If `answerLost` of the error is true, an earlier attempt may have erased the person.
  */
 export type ErasureOptions = CallOptions & Pick<WriteOptions, 'dryRun' | 'ifMatch'>
 
 type Person<S extends OrganizationSchema> = EntityOf<S, 'people'>
 type Body<S extends OrganizationSchema> = PatchOf<S, 'people'>
 
-/** The endpoints of people: those of {@link Entities}, and those about who they are and what they have a right to. */
+/**
+ * The endpoints of people: the endpoints of {@link Entities}, and the endpoints for identity and for the rights of
+ * people.
+ */
 export class People<S extends OrganizationSchema> extends Entities<S, 'people'> {
   /**
-   * Finds the people who have an email, a phone number or an external identifier, at most 100. The email is compared in lower case.
+   * Finds the people who have an email, a phone number or an external identifier, at most 100. Emails are compared in
+   * lower case.
    *
    * ```ts
    * await client.people.create({ external_id: 'joan', email: 'Joan@example.com' })
@@ -133,8 +137,8 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 
   /**
-   * Merges another person into a person, who survives: its unset fields are filled, links move to it, and the identifiers of the other
-   * lead to it. `dryRun` returns what would change, and changes nothing.
+   * Merges another person into a person, who survives. The survivor gets values for its unset fields, links move to it,
+   * and the other person's identifiers lead to it. `dryRun` returns what would change, and changes nothing.
    *
    * ```ts
    * await client.people.create({ external_id: 'emmy', first_name: 'Emmy' })
@@ -145,7 +149,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
    * console.log(person.email, (await client.people.get('emmy-news')).id === person.id) // emmy@example.com true
    * ```
    *
-   * `keep` chooses values where both have one:
+   * `keep` chooses between the values of the two people:
    *
    * ```ts
    * await client.people.create({ external_id: 'sonja', email: 'sonja@old.example' })
@@ -161,7 +165,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 
   /**
-   * Undoes a merge: the other person returns, and what was written since stays with the survivor.
+   * Undoes a merge: the other person is restored, and later writes stay with the survivor.
    *
    * ```ts
    * await client.people.create({ external_id: 'maria' })
@@ -211,7 +215,7 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 
   /**
-   * Sets people aside who look like one: no two of them are the same, so the search for duplicates leaves their pairs out.
+   * Sets aside people who look alike: they are all different people, so the search for duplicates omits their pairs.
    *
    * ```ts
    * await client.people.create({ external_id: 'max', email: 'Family@example.com' })
@@ -227,22 +231,22 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
     return this.transport.send('POST /v1/people/duplicates/set-aside', { body: people as SetAsideBody }, options)
   }
 
-  /** Lists who was set aside, the newest first. `after` is the id of a set-aside, to begin after it. */
+  /** Lists the set-asides, newest first. `after` is the id of the last set-aside of the previous page. */
   setAsides({ size, after, ...options }: PageOptions & CallOptions = {}): Listing<ListedSetAside> {
     const read = (before?: string) =>
       this.transport.send('GET /v1/people/duplicates/set-aside', { query: { before, limit: size } }, options)
     return new Listing(before => pageOf(read(before), ({ id }) => id), after)
   }
 
-  /** Takes a set-aside back: its people may be found as duplicates again. */
+  /** Removes a set-aside, so that its people may be found as duplicates again. */
   takeBackSetAside(id: string, options?: CallOptions): Call<true> {
     return this.transport.send('DELETE /v1/people/duplicates/set-aside/{uuid}', { params: { uuid: id } }, options)
   }
 
   /**
-   * Reads everything that is held about a person, line by line and from one moment. Also the last name of a deleted person leads to
-   * the dossier. Takes the scopes `people:read`, `consents:read`, `changes:read` and `records:read`. Throws a
-   * {@link KithConnectionError} if the dossier is cut off.
+   * Reads all stored data about a person, line by line and from one moment. The last external identifier of a deleted
+   * person also finds the dossier. Takes the scopes `people:read`, `consents:read`, `changes:read` and `records:read`.
+   * Throws a {@link KithConnectionError} if the dossier is cut off.
    *
    * ```ts
    * for await (const line of client.people.dossier('ada')) {
@@ -257,9 +261,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 
   /**
-   * Reads everything that is held about a person as a page of HTML for the person, in parts. The page is in the `language` of the
-   * options, else in that of the person. `onOtherHolders` is called with the internal identifiers of others who had the external
-   * identifier, if there are any. Takes the scopes of {@link dossier}, and throws as it does.
+   * Reads all stored data about a person as an HTML page for the person, in parts. `language` selects the language of
+   * the page, by default the person's. `onOtherHolders` is called with the internal identifiers of other people who had
+   * the external identifier. Takes the scopes of {@link dossier}, and throws the same errors.
    *
    * ```ts
    * let page = ''
@@ -279,8 +283,9 @@ export class People<S extends OrganizationSchema> extends Entities<S, 'people'> 
   }
 
   /**
-   * Erases a person, existing or deleted, and returns the certificate. It cannot be undone, so `dryRun` first tells what
-   * would be removed. Asked again, the result is the same. `completed` is false while a very long log is still being erased.
+   * Erases an existing or deleted person, and returns the certificate. An erasure cannot be undone, so first use
+   * `dryRun` to see what it would remove. A repeated call returns the same result. `completed` is false while a very
+   * long log is still being erased.
    *
    * ```ts
    * const { certificate, erasure } = await client.people.erase('ada', { reason: 'Request of 2026-01-01' })

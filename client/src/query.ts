@@ -2,7 +2,7 @@ export type QueryValue = string | number | boolean | Date | readonly (string | n
 
 /**
  * Encodes parameters as a query with its question mark. An array repeats the name, a date is RFC 3339 in UTC, and an
- * undefined parameter is omitted. Returns an empty text if nothing is left.
+ * undefined parameter is omitted. Returns an empty text without parameters.
  */
 export function queryOf(parameters: Readonly<Record<string, QueryValue>>): string {
   const query = new URLSearchParams()

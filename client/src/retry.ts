@@ -14,7 +14,7 @@ const maxRetryAfterMs = 30_000
 
 /**
  * Classifies a failed attempt. A 503 is `unknown`, because the service also returns it if the database connection was
- * lost during a commit. A 504 in kith's own format is `final`: the request took 10 seconds and would take them again.
+ * lost during a commit. A 504 in kith's own format is `final`, because a retry would take 10 seconds again.
  */
 export function outcomeOf(failure: Failure): Outcome {
   if (failure instanceof KithError) {
@@ -30,8 +30,8 @@ export function outcomeOf(failure: Failure): Outcome {
 const isStillRunning = ({ status, code }: KithError): boolean => status === 409 && code === 'invalid_parameter'
 
 /**
- * The pause before the next attempt, in milliseconds. Null if there must be none. The pause is `Retry-After` plus full
- * jitter: a random time from zero to a bound that doubles with each attempt, up to 5 seconds.
+ * The pause before the next attempt, in milliseconds. Null if the client must not retry. The pause is `Retry-After`
+ * plus full jitter: a random time from zero to a bound that doubles with each attempt, up to 5 seconds.
  */
 export function pauseBefore(
   failure: Failure,
@@ -55,8 +55,8 @@ const jitterMs = (attempt: number, random: () => number): number =>
   random() * Math.min(maxPauseMs, firstPauseMs * 2 ** (attempt - 1))
 
 /**
- * Whether the same call can succeed later: after a lost connection, a timeout, a 429, or a failure of the service or of a proxy
- * before it (5xx). A write may have been carried out nevertheless.
+ * Whether the same call can succeed later: after a lost connection, a timeout, a 429, or a failure of the service or of
+ * a proxy in front of it (5xx). A write may have been carried out nevertheless.
  *
  * ```ts
  * import { isTemporary } from '@kith/client'
@@ -67,19 +67,19 @@ const jitterMs = (attempt: number, random: () => number): number =>
  */
 export function isTemporary(error: unknown): boolean {
   if (!isFailure(error)) return false
-  // An import of too many refused lines would end again. Every other end of an import has a passing cause.
+  // An import with too many refused lines would end again. Every other end of an import has a temporary cause.
   if (error instanceof KithImportError) return error.code !== 'invalid_parameter'
   if (error instanceof KithTimeoutError || error.status === null) return true
   // A PATCH of a missing person is `not_found` with status 500.
   return error.status === 429 || (error.status >= 500 && !isKithError(error, 'not_found'))
 }
 
-/** A follower connects again after this time at the latest. */
+/** The maximum pause before a follower reconnects. */
 const maxReconnectPauseMs = 3_600_000
 
 /**
- * The pause before a follower connects again, in milliseconds, after `attempt` failures in a row. Null if the service
- * refuses the request, because it would refuse every further one.
+ * The pause before a follower reconnects, in milliseconds, after `attempt` consecutive failures. Null if the service
+ * refuses the request, because it would refuse it again.
  */
 export function pauseBeforeReconnect(failure: Failure, attempt: number, random: () => number): number | null {
   if (!isTemporary(failure)) return null

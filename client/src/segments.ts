@@ -90,8 +90,8 @@ export class SegmentEndpoints<S extends OrganizationSchema> extends EndpointGrou
   }
 
   /**
-   * Reads a page of the people who are in a segment according to its feed, in the order of their ids. A copy begins
-   * with all pages, and goes on with the changes after the `head` of the first one.
+   * Reads a page of the people in a segment according to its feed, in the order of their ids. To copy a segment, read
+   * all pages, then the changes after the `head` of the first page.
    *
    * ```ts
    * await client.segments.create({ key: 'writers', filter: { first_name: { $exists: true } } })

@@ -12,12 +12,12 @@ import type {
 } from './organization.ts'
 import type { Person } from './wire.ts'
 
-/** An entity that was read with or without `labels: true`. */
+/** An entity read with or without `labels: true`. */
 export type LabeledOf<Item, Labeled extends boolean> = [Labeled] extends [true] ? Item & Labels : Item
 
 type Key<S extends OrganizationSchema, O extends Owner<S>> = keyof AttributesOf<S, O> & string
 
-/** The name of a part of a read: one of its members, or `attribute_values.<key>`. */
+/** The name of a member of a read, or `attribute_values.<key>`. */
 export type FieldName<S extends OrganizationSchema, O extends Owner<S>> =
   | Exclude<keyof EntityOf<S, O> & string, 'as_of' | keyof Labels>
   | `attribute_values.${string}`
@@ -31,7 +31,7 @@ type Flags = { [F in keyof Person]-?: Person[F] extends boolean | null ? F : nev
 type Texts = 'first_name' | 'last_name' | 'email' | 'mobile_prefix' | 'mobile_number' | 'date_of_birth' | 'language'
 type Times = 'created_at' | 'updated_at'
 
-/** A field that a list can be sorted by: a field of the profile, a time, or an attribute that is declared and `indexed`. */
+/** A sort field of a list: a field of the profile, a time, or a declared attribute that is `indexed`. */
 export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
   | 'external_id'
   | Times
@@ -41,7 +41,7 @@ export type SortField<S extends OrganizationSchema, O extends Owner<S>> =
 /** The measure of the entities that link here. Only `count` takes no field. */
 export type SortMeasure = { op: 'count' } | { op: 'sum' | 'avg' | 'min' | 'max'; field: string }
 
-/** The order of a list by a measure of those who link here by a relationship, or of those among them that `where` selects. */
+/** The order of a list by a measure of the entities that link here by a relationship. `where` selects among them. */
 type MeasuredSort<S extends OrganizationSchema, O extends Owner<S>> = {
   [F in `incoming.${string}` & keyof FilterOf<S, O>]: {
     field: F
@@ -51,7 +51,10 @@ type MeasuredSort<S extends OrganizationSchema, O extends Owner<S>> = {
   }
 }[`incoming.${string}` & keyof FilterOf<S, O>]
 
-/** The order of a list: ascending by default, entities without a value last, and those with the same value by identifier. */
+/**
+ * The order of a list: ascending by default, entities without a value last, and equal values in the order of the
+ * identifiers.
+ */
 export type Sort<S extends OrganizationSchema, O extends Owner<S>> = FieldSort<S, O> | MeasuredSort<S, O>
 
 /** The order of a list by a field. */
@@ -61,9 +64,9 @@ export type FieldSort<S extends OrganizationSchema, O extends Owner<S>> = {
 }
 
 /**
- * Selects what a list returns, and in which order: only these `fields`, the targets of these relationships in `included` (`include`), with
- * `labels` the names of items and targets, with `links: 'id'` the targets of relationships by their internal identifiers, and with `count` the
- * number of all matches on the first page.
+ * Selects the members and the order of a list. `fields` names the members, and `include` the relationships whose
+ * targets are in `included`. `labels` adds the names of items and targets. `links: 'id'` shows targets by their
+ * internal identifiers. `count` adds the number of all matches to the first page.
  */
 export type Selection<
   S extends OrganizationSchema,
@@ -95,7 +98,7 @@ type SelectedValues<S extends OrganizationSchema, O extends Owner<S>, Field exte
   ? unknown
   : { attribute_values: { [K in AttributeKey<Field>]?: Exclude<Values<S, O, L>[K], undefined> } }
 
-// The members of a list that the compiler does not know literally may be any.
+// If the compiler does not know the names in `fields` literally, the items may have any members.
 type Selected<S extends OrganizationSchema, O extends Owner<S>, Field extends string, L extends LinksForm> = [
   Field,
 ] extends [never]
@@ -122,8 +125,8 @@ type Included<S extends OrganizationSchema, O extends Owner<S>, Include extends 
 }
 
 /**
- * An item of a list: exactly the members that `fields` names, or all, the targets that `include` names in `included`, and its labels if they
- * were asked for.
+ * An item of a list: exactly the members that `fields` names, or all members; the targets that `include` names in
+ * `included`; and its labels if they were requested.
  */
 export type ItemOf<
   S extends OrganizationSchema,

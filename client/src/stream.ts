@@ -13,7 +13,7 @@ export type StreamFormat<T> = {
 /** Lines of JSON. */
 export const ndjson: StreamFormat<unknown> = { mediaType: 'application/x-ndjson', parse: valuesOf }
 
-/** A text in parts, whose characters are whole. */
+/** Decodes a text in parts without splitting a character. */
 async function* textsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder()
   for await (const chunk of chunks) yield decoder.decode(chunk, { stream: true })
@@ -22,7 +22,7 @@ async function* textsOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 export const htmlPage: StreamFormat<string> = { mediaType: 'text/html', parse: textsOf }
 export const plainText: StreamFormat<string> = { mediaType: 'text/plain', parse: textsOf }
 
-/** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is broken. */
+/** Server-sent events. kith sends a comment every 15 seconds, so a silent connection is a broken one. */
 export const serverEvents: StreamFormat<ServerEvent> = {
   mediaType: 'text/event-stream',
   parse: eventsOf,
@@ -39,10 +39,10 @@ export type StreamCall<T> = {
   /** The maximum time in milliseconds until the response begins. */
   timeoutMs: number
   signal: AbortSignal | undefined
-  /** A body of JSON, if there are no lines. */
+  /** A JSON body, for a request without lines. */
   body?: string | undefined
   lines: AsyncIterable<unknown> | Iterable<unknown> | undefined
-  /** Whether the lines are collected and sent as one body. Browsers cannot stream a body over HTTP/1.1. */
+  /** Whether the client collects the lines and sends them as one body. Browsers cannot stream a body over HTTP/1.1. */
   isBodyWhole: boolean
   /** Called with the response, before it is read. */
   onResponse: (response: Response) => void
@@ -57,7 +57,7 @@ export async function* valuesFrom<T>(call: StreamCall<T>): AsyncGenerator<T, voi
   const text = lines && isBodyWhole ? await textOfLines(lines) : call.body
   const upload = lines === undefined || isBodyWhole ? undefined : uploadOf(lines)
   const watchdog = createWatchdog(signal)
-  // fetch requires `half` for a streamed body. The response is nevertheless read while the body is being sent.
+  // fetch requires `half` for a streamed body. The response can nevertheless be read while the body is being sent.
   const bodyInit = upload ? ({ body: upload.stream, duplex: 'half' } as RequestInit) : { body: text ?? null }
   try {
     const response = await watchdog.within(

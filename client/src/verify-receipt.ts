@@ -19,7 +19,10 @@ import {
 } from './ledger-text.ts'
 import type { ConsentReceipt } from './wire.ts'
 
-/** A receipt that proves nothing. `part` is the member that is wrong, `receipt` for the whole, `key` or `text` for what was given. */
+/**
+ * A receipt that cannot be verified. `part` is the wrong member, or `receipt` for the whole, or `key` or `text` for
+ * these options.
+ */
 export class ReceiptError extends Error {
   override readonly name = 'ReceiptError'
   readonly part: string
@@ -33,19 +36,22 @@ export class ReceiptError extends Error {
 export type VerifiedReceipt = {
   entry: ConsentReceipt['entry']
   key: string
-  /** The log and the state of it that contain the entry. */
+  /** The log, and its state that contains the entry. */
   origin: string
   index: number
   size: number
   root_hash: string
-  /** Whether the entry names a text: `stated` is in the receipt and `given` by the caller, and its hash is the sealed one. */
+  /**
+   * Whether the entry names a text. A `stated` text is in the receipt, and a `given` one comes from the caller. Its
+   * hash is the sealed one.
+   */
   text: 'none' | 'stated' | 'given'
 }
 
 export type VerifyReceiptOptions = {
-  /** The note key that must have signed. Without it, the receipt's own key is used. */
+  /** The note key that must have signed. By default, the receipt's own key. */
   key?: string | undefined
-  /** The text that the person answered to, in UTF-8. */
+  /** The text of the consent that the person answered, in UTF-8. */
   text?: Uint8Array | undefined
 }
 
@@ -62,8 +68,8 @@ const maxReceiptBytes = 1_048_576
 const members = ['entry', 'salt', 'tlog_proof', 'verifier_key', 'jws'] as const
 
 /**
- * Verifies a consent receipt, JSON in UTF-8, without a server: in Node, and in a browser on a page with HTTPS or on localhost. Throws a
- * {@link ReceiptError} that names the part that is wrong.
+ * Verifies a consent receipt, JSON in UTF-8, without a server: in Node, and in a browser on a page with HTTPS or on
+ * localhost. Throws a {@link ReceiptError} that names the wrong part.
  *
  * ```ts
  * import { verifyReceipt } from '@kith/client'
@@ -87,7 +93,7 @@ function fail(part: string, message: string): never {
   throw new ReceiptError(part, message)
 }
 
-/** Runs a check of a part. A FormatError becomes a ReceiptError of the part. */
+/** Runs the check of a part. Turns a FormatError into a ReceiptError of the part. */
 async function checkPart<Result>(part: string, check: () => Result | Promise<Result>): Promise<Result> {
   try {
     return await check()
@@ -149,7 +155,7 @@ async function checkKey({ verifier_key }: Receipt, expected: string | undefined)
   return key
 }
 
-/** Checks that the key signed the receipt, and that each member is the one that it signed. */
+/** Checks that the key signed the receipt and each of its members. */
 async function checkSignature({ jws, ...signed }: Receipt, key: VerifierKey): Promise<void> {
   const hashes = await signedHashes(jws, key)
   if (!hashes)
@@ -180,7 +186,7 @@ function parseObject(bytes: Uint8Array, noun: string): Record<string, unknown> {
   return isObject(value) ? value : fail('jws', `The ${noun} is not a JSON object.`)
 }
 
-/** The hash of a member; undefined for a text that has no canonical JSON, such as half a surrogate pair. */
+/** The hash of a member; undefined for a text without canonical JSON, such as a lone surrogate. */
 async function hashOf(value: unknown): Promise<string | undefined> {
   try {
     const hash = await sha256(new TextEncoder().encode(canonicalJson(value)))
@@ -208,7 +214,7 @@ async function checkInclusion({ entry, salt, tlog_proof }: Receipt, key: Verifie
   return { origin, index, size, root_hash: encodeBase64(rootHash) }
 }
 
-/** Checks the text of the receipt and that of the caller against the hash in the entry, which the log sealed. */
+/** Checks the text of the receipt and the text of the caller against the hash in the entry, which the log sealed. */
 async function checkText(receipt: Receipt, given: Uint8Array | undefined): Promise<VerifiedReceipt['text']> {
   const { text_sha256 } = receipt.entry
   const stated = textOf(receipt)

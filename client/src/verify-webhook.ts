@@ -4,16 +4,16 @@ import type { Change, Webhook, WebhookEventKind } from './wire.ts'
 /** A change as a webhook with the payload `ids` sends it: without values and without the external identifier. */
 export type ChangeIds = Pick<Change, 'sequence' | 'at' | 'subject' | 'id' | 'stack_key' | 'operation' | 'version'>
 
-/** The members of a change that its subject decides. Definitions have numbers. */
+/** The members of a change that depend on its subject. Definitions have a number as id. */
 type OfSubject<Subject> = { subject: Subject; id: Subject extends 'person' | 'record' ? string : number }
 
 /** A grant that waits for its confirmation: the address of the person, and the link to send there. */
 export type Confirmation = { consent_type_id: number; channel: 'email' | 'sms'; address: string; confirm_url: string }
 
 /**
- * The body of a webhook's request. A webhook with `links` sends `confirmations` in the event of grants that wait for theirs.
- * `Payload` is the payload of the webhook. Its `type` tells the subject of the change in `data`:
- * `person.updated` has a person's.
+ * The body of a webhook's request. A webhook with `links` sends `confirmations` with the event of a grant that waits
+ * for its confirmation. `Payload` is the payload of the webhook. `type` begins with the subject of the change in
+ * `data`: `person.updated` has the change of a person.
  */
 export type WebhookEvent<Payload extends Webhook['payload'] = 'full'> =
   | {
@@ -31,7 +31,7 @@ export type WebhookHeaders =
   | { get(name: string): string | null }
   | { [name: string]: string | readonly string[] | undefined }
 
-/** The request is not from the webhook, was changed on its way, or is older than five minutes. Answer it with 401. */
+/** The request is not from the webhook, was altered, or is older than five minutes. Answer it with 401. */
 export class WebhookVerificationError extends Error {
   override readonly name = 'WebhookVerificationError'
 }
@@ -41,9 +41,9 @@ const encoder = new TextEncoder()
 
 /**
  * Verifies a request by Standard Webhooks 1.0 and returns its event. `payload` is the body as it arrived, before any
- * parser. `secrets` are the secrets that the receiver accepts: during a rotation the old and the new one. Throws a
- * {@link WebhookVerificationError} if no signature matches or `webhook-timestamp` is more than five minutes off, and a
- * TypeError for a text that is no secret, and for a body that is neither text nor bytes.
+ * parser. `secrets` are the secrets that the receiver accepts: during a rotation, the old and the new one. Throws a
+ * {@link WebhookVerificationError} if no signature matches or `webhook-timestamp` is more than five minutes off. Throws
+ * a TypeError for an invalid secret, and for a body that is neither text nor bytes.
  *
  * ```ts
  * import { verifyWebhook } from '@kith/client'
@@ -71,7 +71,7 @@ export async function verifyWebhook<Payload extends Webhook['payload'] = 'full'>
   if (!/^\d+$/.test(timestamp) || Math.abs(ageSeconds) > toleranceSeconds)
     throw new WebhookVerificationError('webhook-timestamp is more than five minutes off.')
   const body = typeof payload === 'string' ? encoder.encode(payload) : payload
-  // A parser before the receiver leaves an object, often without a type that tells.
+  // A body parser in front of the receiver leaves an object, and the types often do not show it.
   if (!ArrayBuffer.isView(body)) throw new TypeError('the payload must be the body as it arrived: a text or bytes')
   const message = concat([encoder.encode(`${id}.${timestamp}.`), body])
   if (!(await isSigned(message, signatures, keys)))
@@ -95,7 +95,7 @@ async function importKey(secret: string) {
   return crypto.subtle.importKey('raw', bytes, algorithm, false, ['verify'])
 }
 
-/** Whether one of the signatures, such as `v1,…`, is that of a key. Other versions are ignored. */
+/** Whether one of the signatures, such as `v1,…`, is valid for one of the keys. Other versions are ignored. */
 async function isSigned(message: Uint8Array<ArrayBuffer>, signatures: string, keys: readonly Key[]): Promise<boolean> {
   for (const signature of signatures.split(' ')) {
     const bytes = signature.startsWith('v1,') ? bytesOf(signature.slice(3)) : undefined

@@ -1,6 +1,6 @@
 import { KithTimeoutError } from './errors.ts'
 
-/** Ends a request early: with the signal of the caller, or when a wait takes too long. */
+/** Ends a request early: when the signal of the caller aborts, or when a wait takes too long. */
 export type Watchdog = { signal: AbortSignal; within<T>(work: Promise<T>, timeoutMs: number): Promise<T>; end(): void }
 
 /** Aborts with the caller's signal, and if a wait exceeds its timeout. The time between two waits does not count. */
@@ -22,7 +22,7 @@ export function createWatchdog(signal: AbortSignal | undefined): Watchdog {
   }
 }
 
-/** The result of `work`. Rejects with the reason of the signal as soon as it aborts. */
+/** Returns the result of `work`. Rejects with the reason of the signal as soon as it aborts. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   return new Promise((resolve, reject) => {

@@ -66,7 +66,7 @@ export class WebhookEndpoints extends EndpointGroup {
   }
 
   /**
-   * Changes the fields that the body names. `active: false` pauses the webhook, and `active: true` lets it go on from its
+   * Changes the fields that the body names. `active: false` pauses the webhook, and `active: true` resumes it at its
    * position.
    *
    * ```ts
@@ -90,7 +90,7 @@ export class WebhookEndpoints extends EndpointGroup {
   }
 
   /**
-   * Makes a second secret, which is shown only in this result. Both sign for 24 hours.
+   * Makes a second secret, which is shown only in this result. Both secrets sign for 24 hours.
    *
    * ```ts
    * const { secret } = await client.webhooks.rotate(1)
@@ -131,7 +131,7 @@ export class WebhookEndpoints extends EndpointGroup {
   }
 
   /**
-   * Sends the matching changes of a range again, in the background, with the `webhook-id` that they had. Without `until`,
+   * Sends the matching changes of a range again, in the background, with their original `webhook-id`. Without `until`,
    * the range ends at the position of the webhook.
    *
    * ```ts

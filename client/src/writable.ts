@@ -4,9 +4,9 @@ import type { Person, PersonBody, RecordBody, StackRecord } from './wire.ts'
 type Values = Record<string, unknown>
 
 /**
- * Converts an entity into a body that can be written back, without the read-only fields. It keeps the consents that are
- * answers, with their time, method and text. It omits defaults, grants that wait for their confirmation, and the summary
- * flags, which follow from the answers.
+ * Converts an entity into a body that can be written back, without the read-only fields. It keeps consent answers, with
+ * their time, method and text. It omits defaults, grants that wait for their confirmation, and the summary flags, which
+ * follow from the answers.
  *
  * ```ts
  * import { writable } from '@kith/client'
@@ -34,9 +34,10 @@ export function writable(read: Person | StackRecord): PersonBody | RecordBody {
     return body
   }
   const { id, mobile_e164, ...writable } = rest
-  // A flag answers when it is written, so the flag of every channel stays out, also of one that is new here.
+  // A written flag records an answer, so the body omits the flags of all channels, even of channels that this version
+  // does not know.
   const body = omit(writable, summaryFlags)
-  // A role may close the consents.
+  // The consents are absent if the role closes them.
   const answers = (body.consents ?? []).filter(({ source }) => source === 'answer')
   const consents = answers
     .filter(({ pending }) => !pending)

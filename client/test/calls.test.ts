@@ -8,7 +8,7 @@ import { networkError, refusal, scriptedClient, success } from './scripted-fetch
 type Client = ReturnType<typeof scriptedClient>['client']
 type Call = (client: Client) => Promise<unknown>
 
-// Plain JavaScript has no types that refuse it.
+// In plain JavaScript, no types refuse this option.
 const misspelt = { dry_run: true } as object
 
 describe('invalid input', () => {
@@ -129,7 +129,7 @@ it('an import whose source fails while a chunk waits for the network rejects wit
   const fetch = async (_: string, { body }: { body: ReadableStream }) => {
     const reader = body.getReader()
     await reader.read()
-    // Node.js reports a rejection that nothing handles after the microtasks of a turn.
+    // Node.js reports an unhandled rejection after the microtasks of a turn.
     await new Promise(resolve => setTimeout(resolve))
     await reader.read()
   }

@@ -107,7 +107,7 @@ describe('following', () => {
       numbers.push([sequence, stream.last])
       if (sequence === 2) break
     }
-    // The loop was left during change 2, which therefore comes again.
+    // The loop ended during change 2, so this change comes again.
     await expect(async () => {
       for await (const { sequence } of stream) numbers.push([sequence, stream.last])
     }).rejects.toMatchObject({ status: 401 })

@@ -80,7 +80,7 @@ const possiblyDone: [string, () => Step][] = [
 const unknownOutcome = (): Step =>
   Response.json({ error: 'operation_failed', message: 'It may have been done.', outcome: 'unknown' }, { status: 503 })
 
-/** The calls without an Idempotency-Key. */
+/** The calls that the client sends without an Idempotency-Key. */
 const unkeyed = [...repeatable, ...unrepeatable].filter(
   ([name]) => /^(replace|patch|delete)/.test(name) && !name.includes('key'),
 )

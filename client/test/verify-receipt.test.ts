@@ -176,7 +176,7 @@ function objectsOf(value: unknown): object[] {
   return Array.isArray(value) ? within : [value, ...within]
 }
 
-/** The value as JSON in which this object has the member a second time, first or last, with this value. */
+/** The value as JSON. The object `within` has the member a second time, first or last, with this value. */
 function withSecondMember(value: unknown, within: object, name: string, other: unknown, isFirst: boolean): string {
   const mark = '<second>'
   const marked = JSON.stringify(value, (_, each) => {

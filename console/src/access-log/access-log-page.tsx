@@ -68,7 +68,7 @@ function Filters({ search: { kind, subject = '', entity = '', from = '', to = ''
   )
 }
 
-/** Saves all entries that the filter lists, a line each. */
+/** Saves all entries that the filter lists, one per line. */
 async function save(search: AccessLogSearch): Promise<void> {
   const lines: string[] = []
   for await (const entry of client.access.log({ ...filterOf(search), size: 500 }))

@@ -14,7 +14,7 @@ import { accessLogQuery } from './queries.ts'
 type EntryTableProps = {
   label: string
   entries: readonly AccessEntry[]
-  /** Whether the entries show their people or records. Those of one person do not. */
+  /** Whether the entries show their people or records. On the page of one person they do not. */
   showsWhom?: boolean
 }
 
@@ -68,11 +68,17 @@ function Whom({ entry: { owner, ids, count } }: { entry: AccessEntry }) {
 const readEntries = 100
 const shownEntries = 5
 
-/** The last entry of each who has one. The page of a person makes several entries of its own reader, which would be all that it shows. */
+/**
+ * The last entry of each subject. The page of a person adds several entries of its own reader, which would otherwise
+ * fill the list.
+ */
 const lastOfEach = (entries: readonly AccessEntry[]) =>
   entries.filter((entry, index) => entries.findIndex(({ subject }) => subject === entry.subject) === index)
 
-/** The table lists who has seen or changed a person lately. Only a session that may read the access log has it. */
+/**
+ * The table lists the subjects that recently saw or changed a person. Only a session that may read the access log has
+ * it.
+ */
 export function SeenBy({ id }: { id: string }) {
   const texts = useMessages(messages)
   const mayRead = useScope('access:read') && isUnlimited()

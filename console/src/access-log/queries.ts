@@ -2,7 +2,7 @@ import type { AccessLogOptions } from '@kith/client'
 import { client, pagedQuery } from '../app/client.ts'
 import type { AccessLogSearch } from './search.ts'
 
-/** The filter of the service. An identifier that none can be is left to it to refuse. */
+/** The filter of the service. The service refuses an invalid identifier. */
 export function filterOf({ from, to, ...filter }: AccessLogSearch): AccessLogOptions {
   return {
     ...filter,

@@ -4,7 +4,7 @@ import { addressReader, oneOf, text, textLike } from '../app/search-params.ts'
 const kinds = ['access', 'security'] as const satisfies AccessEntry['kind'][]
 const day = textLike(/^\d{4}-\d\d-\d\d$/)
 
-/** The entries that the page lists, by its address. `entity` is an internal identifier, and the days are local. */
+/** The entries of the page, from its address. `entity` is an internal identifier, and the days are local. */
 export const validateAccessLogSearch = addressReader({
   kind: oneOf(kinds),
   subject: text,

@@ -81,7 +81,7 @@ function KeyList() {
   )
 }
 
-/** The sessions of the console. The own one is marked. */
+/** The sessions of the console. The current session is marked. */
 function SessionList() {
   const texts = useMessages(messages)
   const formats = useFormats()

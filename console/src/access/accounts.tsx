@@ -25,13 +25,13 @@ export function AccountList() {
   const [invitedName, setInvitedName] = useState<string | null>(null)
   const [invited, setInvited] = useState<InvitedAccount | null>(null)
   const accounts = useQuery(accountsQuery)
-  // The name of a link has a suffix once an account has it.
+  // A session from a one-time link gets a suffix if an account has its name.
   const isOwn = ({ name, maker }: Account) =>
     [name, maker].includes(session.name) || session.name.startsWith(`${name} (`)
   const mayMakeOwn = mayWrite && session.method === 'code' && accounts.data && !accounts.data.some(isOwn)
   const showInvitation = (made: InvitedAccount) => {
     setInvitedName(null)
-    // The person itself opens the link at once.
+    // An invitation for the person of this session opens at once.
     if (made.maker === session.name && invitedName === session.name) location.assign(made.invitation_path)
     else setInvited(made)
   }
@@ -104,15 +104,15 @@ function AccountState({ account: { state, invitation_expires_at: end } }: { acco
   return <Badge kind="accent">{texts.invitedUntil(formats.date(end))}</Badge>
 }
 
-/** The value of a choice without a role, which is no key. */
+/** The value for no role. No key looks like it. */
 const noRole = '-'
-/** The choice of a role. Null until there is one. */
+/** The chosen role. Null before a choice. */
 type RoleDraft = { role: string | null }
 const roleOf = (choice: string) => (choice === noRole ? null : choice)
 
 type NewAccountProps = { name: string; onClose: () => void; onInvited: (invited: InvitedAccount) => void }
 
-/** Invites a person. The name of the session is given for the own account. */
+/** Invites a person. For the person's own account, `given` is the name of the session. */
 function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
   const texts = useMessages(messages)
   const { draft, field } = useDraft<RoleDraft & { name: string }>({ name: given, role: null })
@@ -135,7 +135,7 @@ function NewAccount({ name: given, onClose, onInvited }: NewAccountProps) {
   )
 }
 
-/** The roles that the session may grant: those without a right that it lacks. */
+/** The roles that the session may grant: roles without a right that the session lacks. */
 function GrantableRole(field: FieldProps<RoleDraft['role']>) {
   const texts = useMessages(messages)
   const session = useSession()
@@ -165,7 +165,7 @@ const actionsOf = ({ state }: Account) =>
     ? (['enable', 'changeRole', 'remove'] as const)
     : (['reinvite', 'changeRole', 'disable', 'remove'] as const)
 
-/** The actions on an account. Each one asks first. */
+/** The actions on an account. Each action asks first. */
 function AccountMenu({ account }: { account: Account }) {
   const texts = useMessages(messages)
   const [action, setAction] = useState<ReturnType<typeof actionsOf>[number]>()

@@ -16,7 +16,7 @@ import { clientsQuery } from './queries.ts'
 import { RevokeButton } from './revoke-button.tsx'
 import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
-/** The clients of the organization. A new one shows its secret once. */
+/** The clients of the organization. A new client shows its secret once. */
 export function ClientList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('access:write')

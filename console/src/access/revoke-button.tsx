@@ -14,7 +14,7 @@ type RevokeButtonProps = {
   refresh: readonly unknown[]
 }
 
-/** Revokes a client or a token, after a question. */
+/** Revokes a client or a token, after a confirmation. */
 export function RevokeButton({ name, title, advice, revoke, refresh }: RevokeButtonProps) {
   const texts = useMessages(messages)
   const [isAsking, setAsking] = useState(false)

@@ -106,10 +106,10 @@ function RoleName({ role }: { role: Role }) {
   )
 }
 
-/** A role that opens people, and none of their fields. */
+/** The fields of a role that opens people without any field. */
 const noFields: Role['fields'] = { people: { read: [], write: [] } }
 
-/** A dialog that makes a role, or changes one. */
+/** A dialog that creates or changes a role. */
 function RoleDialog({ role, onClose }: { role?: Role; onClose: () => void }) {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
@@ -163,7 +163,7 @@ const all = '*'
 const attributes = 'attribute_values'
 const isAttribute = (name: string) => name.startsWith(`${attributes}.`)
 
-/** The fields of an owner, each to read and to write, beside the values of a person whom the role would be shown. */
+/** The fields of an owner, each to read and to write, beside the values that the role would show of an example. */
 function FieldMatrix({ definitions, fields, onChange }: FieldMatrixProps) {
   const texts = useMessages(messages)
   const [owner, setOwner] = useState('people')
@@ -225,7 +225,7 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
     { name: attributes, label: texts.everyAttribute },
     ...declared.map(({ key, name }) => ({ name: `${attributes}.${key}`, label: name })),
   ]
-  /** Only what is read may be written. */
+  /** A role may write only fields that it may read. */
   const toggle = (use: Use, name: string, isOn: boolean) => {
     const change = (names: readonly string[], isOn: boolean) =>
       isOn ? [...names.filter(each => each !== name), name] : names.filter(each => each !== name)
@@ -265,7 +265,7 @@ function FieldTable({ definitions, owner, named, set, values }: TableProps) {
   )
 }
 
-/** A value in short. That of a list or an object is a word which says that it is open. */
+/** A short form of a value. A list or an object becomes the word `open`. */
 function shownValue(values: Values, name: string, open: string): string {
   if (name === all || name === attributes) return ''
   const value = isAttribute(name) ? values.attribute_values?.[name.slice(attributes.length + 1)] : values[name]

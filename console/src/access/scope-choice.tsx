@@ -9,7 +9,7 @@ import styles from './access.module.css'
 import { messages } from './messages.ts'
 import { rolesQuery } from './queries.ts'
 
-/** The scopes that may be granted: those of the session, each with what it allows. */
+/** The scopes that the session may grant, each with its meaning. */
 export function ScopeChoice({ name, value: scopes, onChange }: FieldProps<Scope[]>) {
   const texts = useMessages(messages)
   const session = useSession()
@@ -37,8 +37,8 @@ export function ScopeList({ scopes }: { scopes: readonly Scope[] }) {
 }
 
 /**
- * The role of a new client or token. Without any role in the organization, there is nothing to choose. A session with a role gives its
- * own and no other.
+ * The role of a new client or token. Without roles in the organization, there is no choice. A session with a role can
+ * give only its own.
  */
 export function RoleChoice({ value, onChange }: FieldProps<string>) {
   const texts = useMessages(messages)

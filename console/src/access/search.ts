@@ -1,6 +1,6 @@
 import { addressReader, oneOf } from '../app/search-params.ts'
 
-/** The open tab, by the address of the page. */
+/** The open tab, from the address of the page. */
 export const validateAccessSearch = addressReader({
   tab: oneOf(['accounts', 'clients', 'tokens', 'roles', 'sessions', 'keys']),
 })

@@ -15,7 +15,7 @@ import { tokensQuery } from './queries.ts'
 import { RevokeButton } from './revoke-button.tsx'
 import { RoleChoice, ScopeChoice, ScopeList } from './scope-choice.tsx'
 
-/** The tokens that were made, newest first, with their last use. */
+/** The tokens of the organization, newest first, with their last use. */
 export function TokenList() {
   const texts = useMessages(messages)
   const formats = useFormats()

@@ -7,8 +7,8 @@ const isTag = (language: string): boolean => {
 }
 
 /**
- * Drops languages of the browser that are no tags of BCP 47, such as `en-US@posix` where LANG is C. English is left if there is no
- * other. `Intl` throws for them, also in libraries that read them from `navigator`.
+ * Drops languages of the browser that are no tags of BCP 47, such as `en-US@posix` where LANG is C. English is left if
+ * no language remains. `Intl` throws for invalid tags, even in libraries that read them from `navigator`.
  */
 export function dropInvalidLanguages(): void {
   const languages = navigator.languages.filter(isTag)

@@ -6,16 +6,16 @@ import { queryClient } from './query-client.ts'
 /** The client of the service that served this page. The session's cookie authenticates its requests. */
 export const client = createClient({ url: location.origin, session: true, readYourWrites: true })
 
-/** The query of what one request reads. */
+/** The query of a single request. */
 export const readQuery = <Data>(
   queryKey: readonly unknown[],
   read: (options: { signal: AbortSignal }) => Promise<Data>,
 ) => queryOptions({ queryKey, queryFn: ({ signal }) => read({ signal }) })
 
-/** Where a page of a list begins, undefined for the first one. */
+/** The position where a page of a list begins, undefined for the first page. */
 type PageAt = { after: string | undefined; signal: AbortSignal }
 
-/** The query of a list that is read page by page. */
+/** The query of a paginated list. */
 export const pagedQuery = <Page extends { next: string | null }>(
   queryKey: readonly unknown[],
   read: (at: PageAt) => Promise<Page>,
@@ -27,20 +27,20 @@ export const pagedQuery = <Page extends { next: string | null }>(
     getNextPageParam: ({ next }) => next ?? undefined,
   })
 
-/** The interval of a query that asks again: the service answers 503 while it builds an index. */
+/** The interval at which a query retries: the service answers 503 while it builds an index. */
 export const untilIndexed = ({ state: { error } }: { state: { error: unknown } }) =>
   isKithError(error) && error.status === 503 && 3_000
 
 type WriteOptions<Body, Result> = {
-  /** The queries that are read again after the write. */
+  /** The queries that are refetched after the write. */
   refresh?: readonly QueryKey[]
   onSuccess?: (result: Result, body: Body) => unknown
   onError?: (error: Error) => unknown
 }
 
 /**
- * A write, with its state and its error. `write` gets an Idempotency-Key for a request that creates. The key stays while no response says
- * what became of the body.
+ * A write, with its state and its error. `write` gets an Idempotency-Key for a request that creates. The key stays the
+ * same until a response settles the outcome.
  */
 export function useWrite<Result, Body = void>(
   write: (body: Body, idempotencyKey: string) => Promise<Result>,
@@ -63,8 +63,9 @@ export type Write<Body = void> = { mutate: (body: Body) => void; isPending: bool
 type Sent = { content: string; key: string; response?: Promise<unknown> | undefined }
 
 /**
- * Returns a function that sends the body of a form with an Idempotency-Key. While no response says what became of the body, the
- * same body has the same key, so pressing *Create* again creates nothing twice. A body that is being sent is not sent again.
+ * Returns a function that sends the body of a form with an Idempotency-Key. Until a response settles the outcome, the
+ * same body has the same key, so pressing *Create* again creates no duplicate. A body that is being sent is not sent
+ * again.
  */
 export function useSendOnce() {
   const last = useRef<Sent>(undefined)
@@ -84,7 +85,10 @@ export function useSendOnce() {
   }
 }
 
-/** Whether the error is a refusal that the service stores under the key. The same body may be accepted later, under another key. */
+/**
+ * Whether the error is a refusal that the service stores under the key. The same body may be accepted later with
+ * another key.
+ */
 const isStored = (error: unknown): boolean =>
   isKithError(error) && [400, 404, 409, 412, 422].includes(error.status) && !isStillRunning(error)
 

@@ -1,8 +1,9 @@
 export type Instant = string | number | Date
 
 /**
- * The date of a moment, or of a day at midnight UTC. An offset or a time zone leads to years of five digits, which JavaScript reads with a
- * sign. A text that is neither, such as one that was stored before its attribute was declared, has an invalid date.
+ * The date of a moment, or of a day at midnight UTC. An offset or a time zone can lead to years of five digits, which
+ * JavaScript reads with a sign. Other texts, which may be older than the declaration of the attribute, have an invalid
+ * date.
  */
 export function dateOf(instant: Instant): Date {
   if (typeof instant !== 'string') return new Date(instant)
@@ -10,7 +11,7 @@ export function dateOf(instant: Instant): Date {
   return new Date(instant.replace(/^(?=\d{5}-)/, '+0').toUpperCase())
 }
 
-/** A moment or a day in a format. Any other text is shown as it is. */
+/** A formatted moment or day. Any other text is unchanged. */
 export function formatTime(format: Intl.DateTimeFormat, instant: Instant): string {
   const date = dateOf(instant)
   return Number.isNaN(date.getTime()) ? String(instant) : format.format(date)

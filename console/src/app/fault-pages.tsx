@@ -17,10 +17,10 @@ export function NotFoundPage() {
   )
 }
 
-/** How browsers and Vite name code or styles that could not be loaded: there is no code for it. */
+/** Matches the messages of browsers and Vite for code or styles that could not be loaded. These errors have no code. */
 const missingCode = /imported module|importing a module|preload/i
 
-/** The page in place of one that failed. */
+/** The page that replaces a failed page. */
 export function PageFault({ error }: ErrorComponentProps) {
   const texts = useMessages(messages)
   const reload = () => location.reload()

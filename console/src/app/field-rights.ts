@@ -1,17 +1,17 @@
 import { channels, type Role } from '@kith/client'
 import { queryClient } from './query-client.ts'
 
-/** The fields that the role of the session opens, by owner. Null: all. */
+/** The fields that the role of the session opens, by owner. Null means all. */
 export type SessionFields = Role['fields']
 
 type Use = 'read' | 'write'
 
 const sessionFields = () => queryClient.getQueryData<{ fields?: SessionFields } | null>(['session'])?.fields
 
-/** The fields of every entity, which a role does not close. */
+/** The fields of every entity that no role closes. */
 const shared = ['id', 'record_id', 'external_id', 'stack_key', 'state', 'version', 'created_at', 'updated_at', 'label']
 
-/** Whether names of a role open a field, as the service reads them. */
+/** Whether the names in a role open a field, by the rules of the service. */
 export const opens = (names: readonly string[], name: string): boolean =>
   names.includes('*') ||
   names.includes(name) ||
@@ -26,25 +26,28 @@ export function mayUse(use: Use, owner: string, name: string): boolean {
 /** Whether the role of the session opens an owner at all. */
 export const isOpen = (owner: string): boolean => sessionFields()?.[owner] !== undefined || !sessionFields()
 
-/** Whether the session may use all fields of all owners, as the lists of webhooks or erasures need it. The service names no fields then. */
+/**
+ * Whether the session may use all fields of all owners, as the lists of webhooks or erasures require. The service then
+ * sends no `fields`.
+ */
 export const isUnlimited = (): boolean => !sessionFields()
 
-/** Whether the session may use all fields of an owner, as a merge or an erasure needs it. */
+/** Whether the session may use all fields of an owner, as a merge or an erasure requires. */
 export const isWhole = (owner: string): boolean => mayUse('read', owner, '*') && mayUse('write', owner, '*')
 
-/** The scopes of which every endpoint needs all fields of all owners. */
+/** The scopes whose endpoints all need every field of every owner. */
 const ofUnlimited: ReadonlySet<string> = new Set(['schema:write', 'operations:read', 'webhooks:read', 'webhooks:write'])
 
-/** The fields of people that name their addresses. */
+/** The fields with the addresses of people. */
 const addressFields = ['email', 'mobile_prefix', 'mobile_number']
 
-/** Whether the session may read the addresses of people, which the events of an address need. */
+/** Whether the session may read the addresses of people. The events of an address require it. */
 export const mayReadAddresses = (): boolean => addressFields.every(name => mayUse('read', 'people', name))
 
-/** The answers of people, as their fields are named. */
+/** The fields with the answers of people. */
 const answerFields = ['consents', ...Object.values(channels).map(({ flag }) => flag)]
 
-/** The scopes that the session can use: some need all fields, and a role may close them. */
+/** The scopes that the session can use. A role that closes fields makes some scopes useless. */
 export function usableScopes(scopes: readonly string[]): string[] {
   const fields = sessionFields()
   if (!fields) return [...scopes]

@@ -15,7 +15,7 @@ import { SignInFrame } from './sign-in-frame.tsx'
 
 type Invitation = { name: string; organization: { key: string } }
 
-/** The page on which a person accepts an invitation, sets a password and is signed in. */
+/** The page where a person accepts an invitation, sets a password and is signed in. */
 export function InvitationPage() {
   const texts = useMessages(messages)
   const [code] = useState(() => takeSignInCode() ?? '')
@@ -44,7 +44,7 @@ function Acceptance({ code, invitation: { name, organization } }: { code: string
   const [chosen, setChosen] = useState(noPassword)
   const accept = useWrite((password: string) => requestConsole<Session>('POST', 'invitation', { code, password }), {
     onSuccess: session => {
-      // The cached data are of the previous session.
+      // The cached data belong to the previous session.
       queryClient.clear()
       queryClient.setQueryData(sessionQuery.queryKey, session)
       router.history.replace('/console/')

@@ -9,15 +9,15 @@ import {
   useState,
 } from 'react'
 
-/** A keyboard shortcut: one key, or two that are pressed one after the other, such as "g p", or one with Ctrl or ⌘, such as "Ctrl+k". */
+/** A keyboard shortcut: one key, a sequence of two such as "g p", or one with Ctrl or ⌘ such as "Ctrl+k". */
 export type Shortcut = { keys: string; description: string; action: () => void }
 
 const KeysContext = createContext<[Shortcut[], Dispatch<SetStateAction<Shortcut[]>>]>([[], () => {}])
 
-/** The second key of a shortcut counts if it comes within this time. */
+/** The maximum time between the two keys of a shortcut. */
 const sequenceMs = 1_000
 
-/** Whether the key goes into a field, or opens or closes something, so that it is not a shortcut. */
+/** Whether the key goes into a field, or opens or closes something. Such a key is no shortcut. */
 function isTaken(event: KeyboardEvent): boolean {
   const { target, altKey, defaultPrevented } = event
   if (altKey || defaultPrevented) return true

@@ -5,7 +5,7 @@ import { type Entries, inEachLanguage, type Language, languages, type Messages, 
 
 export type { Language }
 
-/** Defines the texts of a folder, beside the words that all have. */
+/** Defines the texts of a folder, in addition to the common words. */
 export const defineMessages = <const Defined extends Entries>(entries: Defined) =>
   inEachLanguage<Omit<typeof words, keyof Defined> & Defined>({ ...words, ...entries })
 
@@ -20,7 +20,7 @@ function isLanguage(text: string | null | undefined): text is Language {
 
 const languageOf = (tag: string): string => tag.toLowerCase().split('-')[0]!
 
-/** The language that was chosen here before, else the first of the browser's languages that the console has. */
+/** The language chosen earlier in this browser, else the first of the browser's languages that the console has. */
 function firstLanguage(): Language {
   const stored = localStorage.getItem(storageKey)
   if (isLanguage(stored)) return stored
@@ -97,13 +97,13 @@ export function createFormats(locale: string) {
     percent: (share: number) => percent.format(share),
     /** The day of a moment, such as 23 Nov 2026. */
     date: (instant: Instant) => formatTime(date, instant),
-    /** A date, which has no time zone: it is the same day everywhere. */
+    /** A date without a time zone. */
     day: (value: string) => formatTime(day, value),
     /** A moment to the minute. */
     dateTime: (instant: Instant) => formatTime(dateTime, instant),
     /** A moment to the second. */
     exactTime: (instant: Instant) => formatTime(exactTime, instant),
-    /** How long ago or ahead a moment is, such as "3 minutes ago". */
+    /** The distance of a moment from now, such as "3 minutes ago". */
     relative: (instant: Instant) => {
       const differenceMs = new Date(instant).getTime() - Date.now()
       const [unit, lengthMs] =

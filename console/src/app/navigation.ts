@@ -1,7 +1,7 @@
 import { isUnlimited, mayUse } from './field-rights.ts'
 import type { Session } from './session.tsx'
 
-/** The pages of the navigation. A page is shown if the session has its scopes, or those of one of several lists. */
+/** The pages of the navigation. A page is shown if the session has all scopes of one of the page's lists. */
 const pages = [
   { to: '/people', label: 'people', scope: 'people:read', key: 'p' },
   { to: '/duplicates', label: 'duplicates', scope: 'people:read', key: 'm' },
@@ -25,7 +25,7 @@ const pages = [
 
 export type NavigationPage = (typeof pages)[number]
 
-/** The pages that show something of all people and records, so a role that closes fields closes them. */
+/** The pages with data of all people and records. They are hidden for a role that closes fields. */
 const ofUnlimited: ReadonlySet<string> = new Set([
   '/ledger',
   '/deliverability',
@@ -34,7 +34,10 @@ const ofUnlimited: ReadonlySet<string> = new Set([
   '/access-log',
 ])
 
-/** The pages that the scopes of a session allow. The search for duplicates shows whole people, so its role must open them. */
+/**
+ * The pages that the scopes of a session allow. The search for duplicates shows whole people, so the role must open all
+ * their fields.
+ */
 export const pagesOf = ({ scopes }: Pick<Session, 'scopes'>): NavigationPage[] =>
   pages
     .filter(({ scope }) => [scope].flat().some(list => list.split(' ').every(each => scopes.includes(each))))

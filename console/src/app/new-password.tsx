@@ -2,14 +2,14 @@ import { TextField } from '../ui/field.tsx'
 import { useMessages } from './language.tsx'
 import { messages } from './messages.ts'
 
-/** A password that is being chosen, and once more as it was repeated. */
+/** A new password and its repetition. */
 export type NewPassword = { password: string; repeated: string }
 
 export const noPassword: NewPassword = { password: '', repeated: '' }
 
 type FieldsProps = { name: string; label: string; value: NewPassword; onChange: (value: NewPassword) => void }
 
-/** The two fields for a new password. `name` is the path of the first in the request. */
+/** The two fields for a new password. `name` is the path of the first field in the request. */
 export function NewPasswordFields({ name, label, value, onChange }: FieldsProps) {
   const texts = useMessages(messages)
   return (
@@ -38,7 +38,7 @@ export function NewPasswordFields({ name, label, value, onChange }: FieldsProps)
   )
 }
 
-/** Whether the repetition differs from the password, and not only because it has not been typed to its end. */
+/** Whether the repetition differs from the password, and is not only incomplete. */
 const isDifferent = ({ password, repeated }: NewPassword) => !password.startsWith(repeated)
 
 export const isRepeated = ({ password, repeated }: NewPassword): boolean => password !== '' && password === repeated

@@ -44,7 +44,7 @@ const invitation = createRoute({
   component: lazyRouteComponent(() => import('./invitation-page.tsx'), 'InvitationPage'),
 })
 
-/** Everything below the shell needs a session. */
+/** All routes below the shell need a session. */
 const shell = createRoute({
   getParentRoute: () => root,
   id: 'shell',
@@ -57,7 +57,7 @@ const shell = createRoute({
   component: Shell,
 })
 
-/** Apart from the routes, whose loaders depend on its type. */
+/** This is separate from the routes because the loaders depend on its type. */
 const validateList = onlyValid(validateListSearch)
 const validateEntity = onlyValid(validateEntitySearch)
 const validateConsents = onlyValid(validateConsentsSearch)
@@ -67,9 +67,9 @@ const loadSchema = async () => {
   const session = await queryClient.ensureQueryData(sessionQuery)
   return session?.scopes.includes('schema:read') ? queryClient.ensureQueryData(schemaQuery) : undefined
 }
-/** Pages of the schema show nothing without the definitions. They are not asked for again while they are fresh. */
+/** Pages of the schema need the definitions before they show anything. Fresh definitions are not read again. */
 const needSchema = () => queryClient.ensureQueryData(schemaQuery)
-/** The requests of a page begin while its code comes. The page shows their errors. */
+/** The requests of a page begin while its code loads. The page shows their errors. */
 const loadList = (owner: string, search: ListSearch) =>
   void loadSchema()
     .then((schema = noDefinitions) => listOf(owner, search, chosenColumns(owner, search.columns, schema)))
@@ -80,7 +80,7 @@ const loadList = (owner: string, search: ListSearch) =>
 
 const loadListPage = () => import('../list/list-page.tsx')
 
-// The code of the page on which most people begin comes while the session is read.
+// The code of the most common first page loads while the session is read.
 if (location.pathname === '/console/people') loadListPage().catch(() => {})
 
 const pages = [
@@ -285,7 +285,7 @@ export const router = createRouter({
   parseSearch,
   stringifySearch,
   defaultPreload: 'intent',
-  // The queries say how long an answer is fresh.
+  // The queries define how long a response is fresh.
   defaultPreloadStaleTime: 0,
   defaultPendingComponent: Loading,
   defaultErrorComponent: PageFault,

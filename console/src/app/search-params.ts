@@ -1,7 +1,7 @@
 import type { Filter } from '@kith/client'
 import { parseSearchWith, stringifySearchWith } from '@tanstack/react-router'
 
-/** Reads an object or a list. Any other value stays text, because 42, 1e5 and null can be texts of a search. */
+/** Reads an object or a list. Any other value stays text, because a search text may be 42, 1e5 or null. */
 function parseObject(text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (typeof value !== 'object' || value === null) throw new TypeError('is text')
@@ -13,13 +13,13 @@ const parse = parseSearchWith(parseObject)
 /** The parameters of an address: texts, objects and lists. */
 export const parseSearch: typeof parse = address =>
   Object.fromEntries(
-    // The router reads numbers and booleans before the parser sees them, but only those that print as they were written.
+    // The router converts numbers and booleans before this parser, but only those that print exactly as written.
     Object.entries(parse(address)).map(([key, value]) => [key, typeof value === 'object' ? value : String(value)]),
   )
 
 export const stringifySearch = stringifySearchWith(JSON.stringify, parseObject)
 
-/** The router keeps the raw value of a parameter that a validation leaves out. This takes it out. */
+/** The router keeps the raw value of a parameter that the validation drops. This removes it. */
 export const onlyValid =
   <Validate extends (search: Record<string, unknown>) => object>(validate: Validate) =>
   (search: Record<string, unknown>) =>
@@ -28,10 +28,10 @@ export const onlyValid =
       ...validate(search),
     }) as ReturnType<Validate>
 
-/** Reads a member of an address. Undefined leaves it out. */
+/** Reads a member of an address. Undefined omits it. */
 type Read<Value> = (value: unknown) => Value | undefined
 
-/** Returns a function that reads the members of an address. It leaves out a member with an invalid value. */
+/** Returns a function that reads the members of an address. It omits a member with an invalid value. */
 export const addressReader =
   <Members extends object>(members: { [Name in keyof Members]: Read<Members[Name]> }) =>
   (address: Record<string, unknown>) => {
@@ -54,18 +54,21 @@ export const textLike =
 export const text = textLike(/./s)
 export const anyText = textLike(/^/)
 
-/** A number from one bound to the other. */
+/** A number between two bounds, inclusive. */
 export const numberIn =
   (min: number, max: number): Read<number> =>
   value =>
     value !== undefined && Number(value) >= min && Number(value) <= max ? Number(value) : undefined
 
-/** An address has a filter that is cut or misspelt. */
+/** The error for an address with a truncated or misspelt filter. */
 export class UnreadableFilterError extends Error {
   override message = 'The filter of the address cannot be read.'
 }
 
-/** The filter of an address. Throws an UnreadableFilterError if it is no object: a list without the filter would show others. */
+/**
+ * The filter of an address. Throws an UnreadableFilterError if it is no object: a list without the filter would show
+ * other rows.
+ */
 export function filterOfAddress(filter: unknown): Filter | undefined {
   if (filter === undefined || filter === '') return undefined
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) throw new UnreadableFilterError()
@@ -73,7 +76,7 @@ export function filterOfAddress(filter: unknown): Filter | undefined {
 }
 
 /**
- * The address of the sign-in: where the person wanted to go, which must be a page of the console so that a link cannot lead to another
- * host, and why a sign-in at the outside issuer failed.
+ * The address of the sign-in. `next` is the page to return to, which must be a page of the console so that a link
+ * cannot lead to another host. `error` is the reason why a sign-in at the outside issuer failed.
  */
 export const validateSignInSearch = addressReader({ next: textLike(/^\/(?![/\\])/), error: anyText })

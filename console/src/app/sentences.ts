@@ -1,11 +1,11 @@
 import type { Language } from './words.ts'
 
-/** Sentences that are shown as another program writes them, in English, with their translations. `#` stands for a value. */
+/** Sentences of other programs, in English, with their translations. `#` stands for a value. */
 export type Sentences = Readonly<Record<string, readonly [de: string, it: string]>>
 
-/** Returns a function that translates the sentences. Its result is undefined for another sentence. */
+/** Returns a function that translates the sentences. It returns undefined for any other sentence. */
 export function sentenceTranslator(sentences: Sentences) {
-  // A longer sentence may begin as a shorter one does.
+  // Longer sentences come first, because a longer one may begin like a shorter one.
   const known = Object.entries(sentences).toSorted(([a], [b]) => b.length - a.length)
   const patterns = known.map(([sentence, [de, it]]) => ({
     sentence,

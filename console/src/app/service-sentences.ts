@@ -2,7 +2,7 @@ import type { ErrorCode } from '@kith/client'
 import { type Sentences, sentenceTranslator } from './sentences.ts'
 import type { Language } from './words.ts'
 
-/** Sentences of the service for a person at the console. The console shows any other sentence as the service writes it. */
+/** Sentences of the service that the console translates. It shows any other sentence unchanged. */
 export const serviceSentences: Sentences = {
   'is required': ['fehlt', 'manca'],
   'must not be empty': ['darf nicht leer sein', 'non può essere vuoto'],

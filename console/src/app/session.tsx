@@ -3,14 +3,14 @@ import { useQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useMemo } from 'react'
 import { type SessionFields, usableScopes } from './field-rights.ts'
 
-/** The signed-in session, as GET /console/session tells it. */
+/** The signed-in session, as GET /console/session returns it. */
 export type Session = {
   id: string
   /** The name under which the change log records the writes of this session. */
   name: string
   organization: { key: string }
   scopes: string[]
-  /** The key of its role, and the fields that it opens. Null: none, and all. */
+  /** The key of the role, or null, and the fields that it opens. Null means all fields. */
   role: string | null
   fields?: SessionFields
   method: 'code' | 'client' | 'issuer' | 'account'
@@ -23,7 +23,7 @@ export type Session = {
 
 type Refusal = { code?: string; message: string; details?: readonly Detail[] }
 
-/** A refusal of an address below /console. `code` is a word of kith's list of errors. */
+/** A refusal by an endpoint below /console. `code` is one of kith's error codes. */
 export class SessionError extends Error {
   readonly status: number
   readonly code: string | undefined
@@ -37,8 +37,8 @@ export class SessionError extends Error {
 }
 
 /**
- * Sends a request to an address below /console, and returns `data` of its answer. Throws a SessionError, or a KithConnectionError if
- * there is no answer.
+ * Sends a request to an endpoint below /console, and returns `data` of the response. Throws a SessionError, or a
+ * KithConnectionError without a response.
  */
 export async function requestConsole<Data>(method: string, path: string, body?: unknown): Promise<Data> {
   const response = await fetch(`/console/${path}`, {
@@ -81,7 +81,7 @@ export function useSession(): Session {
   return session
 }
 
-/** Whether the session has the scope. The console does not show what needs a missing one. */
+/** Whether the session has the scope. The console hides functions whose scope is missing. */
 export function useScope(scope: string): boolean {
   return useSession().scopes.includes(scope)
 }

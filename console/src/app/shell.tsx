@@ -19,7 +19,7 @@ const PasswordDialog = lazy(() => import('./password-dialog.tsx'))
 const KeysDialog = lazy(() => import('./keys-dialog.tsx'))
 const SearchDialog = lazy(() => import('../search/search-dialog.tsx'))
 
-/** The frame of all pages behind the sign-in: the navigation, and who is signed in. */
+/** The frame of all pages behind the sign-in: the navigation, and the name of the session. */
 export function Shell() {
   const { data: session } = useSessionQuery()
   if (!session) return <Loading />
@@ -104,7 +104,7 @@ function Frame() {
   )
 }
 
-/** Notes the people and records that are looked at, for the search. */
+/** Records the visited people and records for the search. */
 function useNotedVisits(session: Session) {
   const address = useRouterState({
     select: ({ matches }) => {
@@ -121,8 +121,8 @@ function useNotedVisits(session: Session) {
 const viewerKey = 'kith.viewer'
 
 /**
- * Loads the page again when another tab signs in to another account or organization. The tabs share the cookie, so this
- * page would show one organization and write into the other.
+ * Reloads the page when another tab signs in to another account or organization. The tabs share the cookie, so this
+ * page would show data of one organization and write to the other.
  */
 function useSameViewer({ name, organization, role }: Session) {
   const viewer = JSON.stringify([organization.key, name, role])
@@ -149,7 +149,7 @@ function Account({ session }: { session: Session }) {
   const texts = useMessages(messages)
   const { language, setLanguage } = useLanguage()
   const [isChanging, setChanging] = useState(false)
-  // A new document holds nothing of what the session has read.
+  // A new document holds no data that the session has read.
   const signOut = useWrite(() => requestConsole('DELETE', 'session'), {
     onSuccess: () => {
       forgetVisits()

@@ -62,7 +62,7 @@ export function SignInPage() {
   )
 }
 
-/** Why a sign-in failed: here, or at the outside issuer, which leads back with a word of kith's list in the address. */
+/** The reason why a sign-in failed: here, or at the outside issuer, which returns an error code in the address. */
 function SignInFault({ error, way }: { error: unknown; way: 'code' | 'client' | 'account' }) {
   const texts = useMessages(messages)
   const { error: word } = useSearch({ from: '/sign-in' })
@@ -152,7 +152,7 @@ function CredentialsForm({ onSubmit, isPending }: CredentialsProps) {
 
 type SignInFormProps = { onSubmit(): void; isPending: boolean; children: ReactNode }
 
-/** A form whose refusal stands above it. */
+/** A form that shows its refusal above the fields. */
 function SignInForm({ onSubmit, isPending, children }: SignInFormProps) {
   const texts = useMessages(messages)
   return (

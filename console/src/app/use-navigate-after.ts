@@ -1,6 +1,6 @@
 import { useNavigate, useRouter, useRouterState } from '@tanstack/react-router'
 
-/** A function that navigates after a write, unless its page was left while the write was on its way. */
+/** Returns a function that navigates after a write, unless the person has left the page meanwhile. */
 export function useNavigateAfter(): ReturnType<typeof useNavigate> {
   const router = useRouter()
   const navigate = useNavigate()

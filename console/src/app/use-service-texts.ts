@@ -4,10 +4,7 @@ import { useLanguage } from './language.tsx'
 type Sentences = typeof import('./service-sentences.ts')
 let loaded: Sentences | undefined
 
-/**
- * The sentences of the service in the language of the page. The sentences of a language other than English are loaded
- * when they are needed.
- */
+/** The sentences of the service in the language of the page. Translations load when they are needed. */
 export function useServiceTexts() {
   const { language } = useLanguage()
   const [sentences, setSentences] = useState(loaded)
@@ -18,7 +15,7 @@ export function useServiceTexts() {
         loaded = module
         setSentences(module)
       },
-      // Without translations, the page shows the sentence of the service.
+      // If the translations fail to load, the page shows the sentence of the service.
       () => {},
     )
   }, [language])
@@ -29,7 +26,7 @@ export function useServiceTexts() {
     sentences,
     /** The sentence in the language of the page, or undefined without a translation. */
     translated,
-    /** The sentence in the language of the page, or else as the service wrote it. */
+    /** The sentence in the language of the page, or else the original sentence. */
     said: (sentence: string): string => translated(sentence) ?? sentence,
     /** The meaning of an error with this code, or undefined in the language of the service. */
     meaningOf: (code: string | undefined): string | undefined => sentences?.meaningOf(language, code),

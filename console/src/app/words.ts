@@ -5,7 +5,10 @@ export type Language = (typeof languages)[number]
 /** A text in each language, in the order of {@link languages}. */
 type Text = readonly [en: string, de: string, it: string]
 type Entry = Text | ((...values: never[]) => Text) | Record<Language, object> | Entries
-/** Texts by their names. A text with a value in it is a function. Texts may stand in groups, also ones that are apart by language. */
+/**
+ * Texts by their names. A text with a value is a function. Texts may be in groups. A group may also have one object per
+ * language.
+ */
 export type Entries = { readonly [name: string]: Entry }
 
 type TextsOf<Each> = Each extends Text
@@ -19,7 +22,7 @@ type TextsOf<Each> = Each extends Text
 /** The texts of each language. */
 export type Messages<Texts> = Record<Language, Texts>
 
-/** Takes the texts of each language out of entries that have them side by side. */
+/** Splits entries that have the languages side by side into the texts of each language. */
 export function inEachLanguage<Defined extends Entries>(entries: Defined): Messages<TextsOf<Defined>> {
   const textsOf = (entry: Entry, language: Language): unknown => {
     const index = languages.indexOf(language)
@@ -31,7 +34,7 @@ export function inEachLanguage<Defined extends Entries>(entries: Defined): Messa
   return Object.fromEntries(languages.map(language => [language, textsOf(entries, language)])) as never
 }
 
-/** Words that the texts of every folder have. A folder that needs another word for a name defines its own. */
+/** Common words of all folders. A folder that needs another word for a name defines its own. */
 export const words = {
   access: ['Access', 'Zugänge', 'Accessi'],
   action: ['Action', 'Aktion', 'Azione'],

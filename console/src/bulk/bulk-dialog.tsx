@@ -52,7 +52,7 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
     entities.bulk({ ...selected, change }, { idempotencyKey }),
   )
   const job = begin.data
-  // A deletion needs no more than its preview.
+  // A deletion has no form, only a preview.
   const ChangeForm = action === 'delete' ? undefined : changeForms[action]
   const previewDeletion = () => preview.mutate({ op: 'delete' })
   // biome-ignore lint/correctness/useExhaustiveDependencies: the preview begins once
@@ -80,7 +80,7 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
             />
           )}
           {ChangeForm && (
-            // The form keeps its input for the way back.
+            // The form stays mounted, so that it keeps its input for the way back.
             <div hidden={preview.data !== undefined}>
               <ChangeForm owner={owner} write={preview} onCancel={() => onClose(false)} />
             </div>
@@ -95,7 +95,7 @@ export default function BulkDialog({ action, target, onClose }: BulkDialogProps)
 
 type ConfirmProps = { action: BulkAction; preview: JobPreview; write: Write; onBack: () => void }
 
-/** Shows the counts of the dry run. An erasure cannot be undone, so the number of people is typed. */
+/** Shows the counts of the dry run. An erasure cannot be undone, so the person must type the number of people. */
 function Confirm({ action, preview, write, onBack }: ConfirmProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -139,7 +139,7 @@ function Confirm({ action, preview, write, onBack }: ConfirmProps) {
 
 type FormProps = { owner: string; write: Write<BulkChange>; onCancel(): void }
 
-/** The fields that several people or records may get one value of. */
+/** The fields that can be set for several people or records at once. */
 function useFields(owner: string): Field[] {
   const { definitions } = useDefinitions()
   const { fields } = useMessages(entityMessages)
@@ -235,5 +235,5 @@ function EraseForm({ write, onCancel }: FormProps) {
   return <ReasonForm reason={reason} onChange={setReason} write={erase} submit={texts.preview} onClose={onCancel} />
 }
 
-/** The forms for the values of an action. Sending a form shows a preview. */
+/** The forms for the values of an action. Submitting a form shows a preview. */
 const changeForms = { set: SetForm, consent: ConsentForm, erase: EraseForm }

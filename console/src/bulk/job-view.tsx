@@ -15,7 +15,7 @@ import { messages } from './messages.ts'
 
 const pollMs = 500
 
-/** How the state of a job looks. */
+/** The look of each state of a job. */
 export const stateKind = {
   running: { notice: 'info', badge: 'accent' },
   done: { notice: 'success', badge: 'positive' },
@@ -25,7 +25,7 @@ export const stateKind = {
 
 type JobViewProps = { owner: string; id: string; onClose: () => void }
 
-/** A job at work or at its end: how far it is, what it was refused, and its undo. The service goes on without the page. */
+/** A running or finished job: its progress, its refusals, and its undo. The service continues it without the page. */
 export function JobView({ owner, id, onClose }: JobViewProps) {
   const texts = useMessages(messages)
   const queryKey = ['jobs', id]

@@ -2,7 +2,7 @@ import { defineMessages } from '../app/language.tsx'
 
 type Forms = readonly [one: string, other: string]
 
-/** A text with a count, which stands in the place of `#`. */
+/** A text with a count in place of `#`. */
 const counter = (en: Forms, de: Forms, it: Forms) => (count: number, shown: string) => {
   const text = ([one, other]: Forms) => (count === 1 ? one : other).replace('#', shown)
   return [text(en), text(de), text(it)] as const

@@ -16,7 +16,7 @@ const BulkDialog = lazy(() => import('./bulk-dialog.tsx'))
 
 type SelectionBarProps = { query: ListQuery; chosen: ReturnType<typeof useSelection> }
 
-/** Says how many rows are chosen, and has the actions on them. */
+/** Shows the number of chosen rows, and the actions on them. */
 export function SelectionBar({ query, chosen }: SelectionBarProps) {
   const texts = useMessages(messages)
   const formats = useFormats()

@@ -1,11 +1,11 @@
 import { useCallback, useRef, useState } from 'react'
 
-/** The rows of a list that are chosen: some by their identifiers, or all that match, also those that are not loaded yet. */
+/** The chosen rows of a list: some by their identifiers, or all matches, including rows that are not loaded yet. */
 export type Selection = { ids: ReadonlySet<string>; isAll: boolean }
 
 const none: Selection = { ids: new Set(), isAll: false }
 
-/** The chosen rows of a list. Another list has none. */
+/** The chosen rows of a list. A change of the list clears them. */
 export function useSelection(listKey: string, rows: readonly { id: string }[]) {
   const [stored, setStored] = useState({ listKey, selection: none })
   const selection = stored.listKey === listKey ? stored.selection : none
@@ -31,7 +31,7 @@ export function useSelection(listKey: string, rows: readonly { id: string }[]) {
     selection,
     count,
     isChosen: (id: string) => selection.isAll || selection.ids.has(id),
-    /** Chooses a row, or with `isRange` all rows from the one that was chosen last. */
+    /** Chooses a row, or with `isRange` all rows from the last chosen one. */
     toggle: useCallback((index: number, isRange: boolean) => latest.current(index, isRange), []),
     toggleLoaded: () => set(count > 0 ? none : { ids: loaded(), isAll: false }),
     chooseAll: () => set({ ids: new Set(), isAll: true }),

@@ -5,16 +5,16 @@ import type { ChangesSearch } from './search.ts'
 
 export type FeedStatus = 'connecting' | 'live' | 'lost' | 'paused' | 'failed'
 
-/** The page begins with at least `firstChanges` changes if there are as many, and keeps at most `maxChanges`. */
+/** The page begins with at least `firstChanges` changes, if the log has as many, and keeps at most `maxChanges`. */
 const firstChanges = 100
 const maxChanges = 2_000
-/** The first numbers that are read back. The changes of one person or record are read at once. */
+/** The size of the first range of numbers to read back. The changes of one person or record are read at once. */
 const windowSize = 500
 const pageSize = 1_000
 
 /**
- * Reads the newest matching changes up to the number `until`, in order. Where few match, it looks further back, each time over twice as many
- * numbers. Returns the number `from` after which all are read.
+ * Reads the newest matching changes up to the number `until`, in order. If too few match, it looks further back, each
+ * time over twice as many numbers. Returns the number `from`, after which all changes are read.
  */
 async function readBack(filter: ChangesSearch, until: number, signal?: AbortSignal) {
   let warnings: string[] = []
@@ -36,16 +36,18 @@ async function readBack(filter: ChangesSearch, until: number, signal?: AbortSign
   }
 }
 
-/** The numbers whose changes the page has read, and of which filter. */
+/** The range of numbers whose changes the page has read, and their filter. */
 type Range = { filterKey: string; from: number; until: number }
 
-/** Follows the change log. A pause ends the stream, and it goes on after the last change that arrived. */
+/**
+ * Follows the change log. A pause ends the stream, and the next stream continues after the last change that arrived.
+ */
 export function useChangeFeed(search: ChangesSearch, isPaused: boolean) {
   /** Newest first. */
   const [changes, setChanges] = useState<Change[]>([])
   const [status, setStatus] = useState<FeedStatus>('connecting')
   const [error, setError] = useState<unknown>()
-  /** Why the feed shows less than it is asked for, in the words of the service. */
+  /** The service's reasons why the feed shows less than requested. */
   const [warnings, setWarnings] = useState<string[]>([])
   const [range, setRange] = useState<Range | null>(null)
   const filterKey = JSON.stringify(search)

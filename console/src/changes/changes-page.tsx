@@ -15,7 +15,7 @@ import styles from './changes.module.css'
 import { messages } from './messages.ts'
 import { type ChangesSearch, validateChangesSearch } from './search.ts'
 
-/** The page of the change log, which follows it while it is open. */
+/** The page of the change log. It follows the log while it is open. */
 export function ChangesPage() {
   const texts = useMessages(messages)
   const search = useSearch({ strict: false }) as ChangesSearch
@@ -93,7 +93,7 @@ function Filters({ search, onChange }: { search: ChangesSearch; onChange: (searc
   )
 }
 
-/** The page reads the feed when nothing was typed for this time. */
+/** The page reads the feed after this pause in typing. */
 const typingPauseMs = 250
 
 function EntityField({ entity, onChange }: { entity: string; onChange: (entity: string) => void }) {

@@ -10,7 +10,7 @@ import { messages } from './messages.ts'
 
 type ConfirmationLinkProps = { personId: string; consent_type_id: number; channel: Channel }
 
-/** The link by which a person confirms an answer that waits, to copy. Nothing is shown if the service makes none. */
+/** The link by which a person confirms a pending answer, to copy. Nothing is shown if the service makes no link. */
 export function ConfirmationLink({ personId: id, consent_type_id, channel }: ConfirmationLinkProps) {
   const texts = useMessages(messages)
   const mayMake = useScope('people:write') && isWhole('people')

@@ -15,7 +15,7 @@ import { messages } from './messages.ts'
 import { type Interval, statisticsQuery } from './queries.ts'
 import type { ConsentsSearch } from './search.ts'
 
-/** The page that counts consents: who may be written to now, and the answers over time. */
+/** The page that counts consents: the people who may be contacted now, and the answers over time. */
 export function ConsentsPage() {
   const texts = useMessages(messages)
   const { interval = 'day' } = useSearch({ strict: false }) as ConsentsSearch
@@ -98,7 +98,7 @@ function ContactTable({ statistics, nameOf }: PartProps) {
 
 type PeopleProps = { count: number; filter: Filter | undefined; label: string }
 
-/** A number of people. It leads to them, if a filter finds exactly them. */
+/** A number of people, with a link to them if a filter finds exactly them. */
 function People({ count, filter, label }: PeopleProps) {
   const formats = useFormats()
   const mayRead = useScope('people:read')
@@ -114,7 +114,7 @@ function People({ count, filter, label }: PeopleProps) {
 function AnswerPlots({ statistics, nameOf }: PartProps) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)
-  // The plots begin at the first answer of all.
+  // The plots begin at the very first answer.
   const first = statistics.ends.findIndex((_, at) =>
     statistics.items.some(({ granted, refused, pending }) => granted[at] || refused[at] || pending[at]),
   )
@@ -142,7 +142,7 @@ function AnswerPlots({ statistics, nameOf }: PartProps) {
 
 type Counts = ConsentStatistics['items'][number]
 
-/** The filters that find exactly the people of the counts. A count that no filter expresses has none. */
+/** The filters that find exactly the counted people. A count that no filter can express has none. */
 type PeopleFilters = Partial<Record<'contactable' | 'granted' | 'refused' | 'pending', Filter>>
 
 /** The filters on people for the counts of a consent type on a channel. */
@@ -150,10 +150,10 @@ function peopleFiltersOf(type: ConsentType | undefined, { channel, pending }: Co
   // Filters accept active consent types only, and the channels that they have.
   if (type?.state !== 'active' || !type.channels.some(each => each.channel === channel)) return {}
   const contactable = { contactable: { consent_type_id: type.id, channel } }
-  // A mandatory purpose takes no answers, and a filter does not see those from before.
+  // A mandatory purpose takes no answers, and a filter ignores earlier ones.
   if (type.mandatory) return { contactable } as PeopleFilters
   const consents = (tests: object) => ({ consents: { $some: { consent_type_id: type.id, channel, ...tests } } })
-  // A state that is not the default one is always an answer.
+  // A state other than the default is always an answer.
   const answered = (state: boolean) => ({
     state,
     ...(state === type.default_state && { answered_at: { $exists: true } }),

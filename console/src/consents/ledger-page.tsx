@@ -14,7 +14,7 @@ import { entryLabels, messages } from './messages.ts'
 import { checkpointQuery, ledgerKeysQuery } from './queries.ts'
 import { translatedReceipt } from './receipt-sentences.ts'
 
-/** The page of the ledger: what is sealed, by which keys, and whether a receipt is true. */
+/** The page of the ledger: its sealed size, its keys, and the verification of receipts. */
 export function LedgerPage() {
   const texts = useMessages(messages)
   return (

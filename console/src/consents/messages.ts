@@ -145,7 +145,7 @@ export const messages = defineMessages({
   ],
 })
 
-/** The labels of the members of an answer as a receipt has it. */
+/** The labels of the members of an answer in a receipt. */
 export const entryLabels = inEachLanguage({
   ...words,
   organization: ['Organization', 'Organisation', 'Organizzazione'],

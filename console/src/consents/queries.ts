@@ -3,10 +3,10 @@ import { client, readQuery } from '../app/client.ts'
 
 export type Interval = ConsentStatisticsBody['interval']
 const dayMs = 86_400_000
-/** How far the plots go back, in days. */
+/** The time span of the plots, in days. */
 const spans: Record<Interval, number> = { day: 29, week: 25 * 7, month: 335 }
 
-/** How many people may be written to, and the answers over time. */
+/** The number of people who may be contacted, and the answers over time. */
 export const statisticsQuery = (interval: Interval) =>
   readQuery(['consents', 'statistics', interval], ({ signal }) =>
     client.consents.statistics(

@@ -1,6 +1,6 @@
 import { type Sentences, sentenceTranslator } from '../app/sentences.ts'
 
-/** Sentences of the client about a receipt that proves nothing. A malformed part is named, with the sentence in English. */
+/** Sentences of the client about an invalid receipt. A malformed part is named, with the sentence in English. */
 export const receiptSentences: Sentences = {
   'This version of kith verifies receipts of the format "#" only.': [
     'Diese Version von kith prüft nur Belege der Form „#“.',

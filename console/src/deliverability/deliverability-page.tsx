@@ -21,7 +21,7 @@ export function DeliverabilityPage() {
     content: <SuppressionList search={search} onChange={change} />,
   }
   const sources = { id: 'sources', label: texts.sources, content: <SourceList /> }
-  // A session that may read neither is told so by the list.
+  // If a session may read neither, the list says so.
   const tabs = [...(mayReadPeople || !mayReadSources ? [suppressions] : []), ...(mayReadSources ? [sources] : [])]
   return (
     <Page title={texts.deliverability} subtitle={texts.subtitle}>

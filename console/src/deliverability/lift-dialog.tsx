@@ -14,7 +14,7 @@ type LiftDialogProps = {
   onClose: () => void
 }
 
-/** Asks before the suppression of an address is lifted, and says what that does. After a complaint, it asks twice. */
+/** Asks before the suppression of an address is lifted, and explains the effect. After a complaint, it asks twice. */
 export function LiftDialog({ lifted: { channel, address, reason }, onLifted, onClose }: LiftDialogProps) {
   const texts = useMessages(suppressionMessages)
   const [isSure, setSure] = useState(false)

@@ -2,10 +2,10 @@ import { infiniteQueryOptions, keepPreviousData } from '@tanstack/react-query'
 import { client, readQuery } from '../app/client.ts'
 import type { DeliverabilitySearch } from './search.ts'
 
-/** All queries of suppressed addresses, for a write that changes what they show. */
+/** The key of all queries of suppressed addresses, for a write that affects them. */
 export const suppressionsKey = ['suppressions']
 
-/** The suppressed addresses, the latest first. */
+/** The suppressed addresses, newest first. */
 export const suppressionsQuery = ({ text = '', reason, channel }: DeliverabilitySearch) =>
   infiniteQueryOptions({
     queryKey: [...suppressionsKey, 'list', text, reason, channel],

@@ -1,7 +1,7 @@
 import { channelNames } from '@kith/client'
 import { addressReader, oneOf, text } from '../app/search-params.ts'
 
-/** The open tab and the suppressed addresses that the page shows, by its address. `text` is a part of the addresses. */
+/** The open tab and the suppressed addresses of the page, from its address. `text` is a part of the addresses. */
 export const validateDeliverabilitySearch = addressReader({
   tab: oneOf(['sources']),
   text,

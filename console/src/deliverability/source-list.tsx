@@ -16,7 +16,7 @@ import styles from './deliverability.module.css'
 import { messages } from './messages.ts'
 import { sourcesQuery } from './queries.ts'
 
-/** The mail providers that send events of addresses: the time of the last one, and the URL that each sends them to. */
+/** The mail providers that send events of addresses: the time of the last event, and the URL for the events. */
 export function SourceList() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
@@ -87,10 +87,10 @@ function Source({ source: { key, provider, path, ...source } }: { source: Delive
 
 type Provider = DeliverabilitySource['provider']
 
-/** The member of the body by which kith checks the requests of each provider. */
+/** The member of the body that kith needs to verify the requests of each provider. */
 const secrets = { ses: 'topic_arn', sendgrid: 'public_key', mailgun: 'secret', postmark: 'secret' } as const
 
-/** Lets a mail provider send its events. The new source then shows the address to give to the provider. */
+/** Adds a mail provider. The new source then shows the address for the provider's events. */
 function SourceForm({ onClose }: { onClose: () => void }) {
   const texts = useMessages(messages)
   const { draft, change, field } = useDraft({ key: '', provider: 'ses' as Provider, secret: '' })

@@ -19,7 +19,7 @@ import { suppressionMessages } from './suppression-messages.ts'
 
 type SuppressionListProps = { search: DeliverabilitySearch; onChange(search: DeliverabilitySearch): void }
 
-/** The suppressed addresses, the latest first, each with why and until when. */
+/** The suppressed addresses, newest first, each with its reason and its end. */
 export function SuppressionList({ search, onChange }: SuppressionListProps) {
   const texts = useMessages(messages)
   const list = useInfiniteQuery(suppressionsQuery(search))
@@ -79,7 +79,7 @@ function SuppressionTable({ rows }: { rows: SuppressedAddress[] }) {
     <ColumnTable
       label={texts.suppressions}
       rows={rows.flatMap(({ suppression, ...row }) => (suppression === null ? [] : { ...row, ...suppression }))}
-      // An erased address is known by its place alone.
+      // An erased address has no key but its position.
       rowKey={({ channel, address }, index) => (address === null ? index : `${channel} ${address}`)}
       columns={[
         [texts.address, row => <Address {...row} />, 'name'],

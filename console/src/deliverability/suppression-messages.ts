@@ -1,6 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** The texts of the suppression of an address, which the page of a person has too. */
+/** The texts about a suppressed address, shared with the page of a person. */
 export const suppressionMessages = defineMessages({
   reasons: {
     hard_bounce: ['Hard bounce', 'Unzustellbar', 'Mancato recapito'],

@@ -18,7 +18,7 @@ import styles from './duplicates.module.css'
 import { duplicateMessages } from './messages.ts'
 import { duplicatesKey, groupsQuery, setAsidesQuery } from './queries.ts'
 
-/** The groups of people who may be one, with the reasons, and who was set aside. */
+/** The groups of people who may be the same, with the reasons, and the set-asides. */
 export function DuplicatesPage() {
   const texts = useMessages(duplicateMessages)
   const list = useInfiniteQuery(groupsQuery)
@@ -69,7 +69,10 @@ const MergeDialog = lazy(async () => ({ default: (await import('../person/merge-
 
 type GroupProps = { group: DuplicateGroup; onNotice(notice: ReactNode): void; onSetAside(id: string): void }
 
-/** People who may be one, with the reasons: two are compared and merged, or all are said not to be the same. */
+/**
+ * People who may be the same, with the reasons. The person at the console merges two of them, or declares all of them
+ * different.
+ */
 function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProps) {
   const texts = useMessages(duplicateMessages)
   const { fields } = useMessages(entityMessages)
@@ -84,7 +87,7 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
   const [stays, merged] = [chosen.first, chosen.second].map(id => people.find(person => person.id === id))
   const choose = (side: 'first' | 'second', id: string) => {
     const isOther = Object.values(chosen).includes(id)
-    // The two are different people: choosing the other one swaps them.
+    // The two must be different people, so choosing the other one swaps them.
     setChosen(isOther ? { first: chosen.second, second: chosen.first } : { ...chosen, [side]: id })
   }
   const headers = [fields.first_name, fields.external_id, fields.email, fields.mobile_number, fields.date_of_birth]
@@ -159,7 +162,7 @@ function Group({ group: { people, size, why }, onNotice, onSetAside }: GroupProp
   )
 }
 
-/** The people who were set aside. A button of each entry takes it back. */
+/** The people who were set aside. Each entry has a button that takes it back. */
 function SetAsideList({ onTakeBack }: { onTakeBack(): void }) {
   const texts = useMessages(duplicateMessages)
   const formats = useFormats()

@@ -8,13 +8,13 @@ import { useSettled } from '../ui/use-settled.ts'
 import { duplicateMessages } from './messages.ts'
 import { knownQuery } from './queries.ts'
 
-/** A look-up begins when nothing was typed for this time. */
+/** A look-up begins after this pause in typing. */
 const pauseMs = 400
 const minDigits = 6
 
 type KnownPeopleProps = { email: string; prefix: string; number: string; without?: string | undefined }
 
-/** Warns of people who have the email or phone of a form already. `without` is the person that the form changes. */
+/** Warns of people who already have the email or phone of a form. `without` is the person that the form changes. */
 export function KnownPeople({ email, prefix, number, without }: KnownPeopleProps) {
   const texts = useMessages(duplicateMessages)
   const mayRead = useScope('people:read')

@@ -1,6 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** The texts of people who may be one: the page, the candidates of a merge, and the warning of a form. */
+/** The texts about people who may be the same: the page, the candidates of a merge, and the warning of a form. */
 export const duplicateMessages = defineMessages({
   advice: [
     'These people share an email, a phone, or name and date of birth. Compare two and merge them, or say that they are not the same: then they are not shown again. Both can be undone.',

@@ -24,7 +24,7 @@ type AbsentEntityProps = {
   setMoment: SetMoment
 }
 
-/** The page of a person or record that was deleted or erased: the rest of the data, and the way back where there is one. */
+/** The page of a deleted or erased person or record: the remaining data, and the restore if possible. */
 export function AbsentEntity({ owner, found, onShow, setMoment }: AbsentEntityProps) {
   const { id, change, last } = found
   const texts = useMessages(messages)
@@ -72,7 +72,7 @@ export function AbsentEntity({ owner, found, onShow, setMoment }: AbsentEntityPr
   )
 }
 
-/** The message that names who deleted the entity, with the actions that are left. */
+/** The message that names the author of the deletion, with the remaining actions. */
 function Ending({ owner, found: { id, change }, onShow }: Omit<AbsentEntityProps, 'setMoment'>) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]

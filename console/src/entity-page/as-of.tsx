@@ -10,7 +10,7 @@ import { messages } from './messages.ts'
 
 type AsOfProps = { at?: string | undefined; setMoment: SetMoment }
 
-/** A button that asks for a moment, and shows the entity as of that moment. */
+/** A button that asks for a moment and shows the entity as of that moment. */
 export function AsOfButton(props: AsOfProps) {
   const texts = useMessages(messages)
   if (!useScope('changes:read')) return null

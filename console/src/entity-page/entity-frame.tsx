@@ -22,12 +22,12 @@ type EntityFrameProps = {
   children: ReactNode
 }
 
-/** The frame of the page of a person or record: what is stored, and beside it what happened. */
+/** The frame of the page of a person or record: the stored values, and beside them the history. */
 export function EntityFrame({ title, subtitle, actions, top, history, children }: EntityFrameProps) {
   const texts = useMessages(messages)
   const { fields } = useSession()
   const mayReadChanges = useScope('changes:read')
-  // A role closes this on purpose, so the page does not name the scope that is missing.
+  // A role closes the history on purpose, so the page does not name the missing scope.
   const hasHistory = mayReadChanges || Boolean(history.sources?.length) || !fields
   return (
     <Page title={title} subtitle={subtitle} actions={actions}>
@@ -50,7 +50,7 @@ export function EntityFrame({ title, subtitle, actions, top, history, children }
 export const useIsEvent = (owner: string): boolean =>
   useDefinitions().definitions.stacks.find(({ key }) => key === owner)?.kind === 'event'
 
-/** The line below the name: where the entity belongs, its identifier, its state and its version. */
+/** The line below the name: the owner of the entity, its identifier, its state and its version. */
 export function EntitySubtitle({ owner, entity }: { owner: string; entity: Entity }) {
   const texts = useMessages(messages)
   const { states } = useMessages(entityMessages)

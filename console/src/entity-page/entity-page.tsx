@@ -16,7 +16,7 @@ import { PresentEntity } from './present-entity.tsx'
 import type { Address, Found } from './queries.ts'
 import { foundQuery } from './queries.ts'
 
-/** The page of one person or record: its current state, a past one, or the rest of a deleted one. */
+/** The page of one person or record: its current state, a past state, or the remains of a deleted one. */
 export function EntityPage() {
   const { externalId, stackKey, recordId } = useParams({ strict: false })
   const { by } = useSearch({ strict: false }) as EntitySearch
@@ -45,18 +45,18 @@ function AtAddress(address: Address) {
 
   const refresh = () => queryClient.invalidateQueries({ queryKey: ['entities', owner, 'one'] })
 
-  /** Shows what a write returned, and goes to the new address if the identifier changed. */
+  /** Shows the entity that a write returned, and navigates to the new address if the identifier changed. */
   const show = async (entity: Entity) => {
     const target = entityAddress(owner, { id: idOf(entity), externalId: entity.external_id })
     const next = Object.values(target.params).at(-1)!
-    // A write returns no labels. Until the new ones come, those of before are shown.
+    // A write returns no labels, so the page shows the previous ones until the new ones load.
     const { label, relationship_labels } = data.kind === 'present' ? data.entity : {}
     const named = { ...(label && { label }), ...(relationship_labels && { relationship_labels }), ...entity }
     const found: Found = { kind: 'present', entity: owner === 'people' ? entity : named }
     queryClient.setQueryData(foundQuery({ owner, identifier: next, by: target.search.by }).queryKey, found)
     if (search.by !== 'id' || target.search.by !== 'id')
       await navigateAfter({ ...target, replace: true, ignoreBlocker: true } as never)
-    // The old address leads nowhere after a new identifier.
+    // The old address is invalid after a change of the identifier.
     if (next !== identifier) queryClient.removeQueries({ queryKey: query.queryKey })
     await queryClient.invalidateQueries({ queryKey: ['entities', owner], refetchType: 'none' })
     if (owner !== 'people') void refresh()
@@ -64,7 +64,7 @@ function AtAddress(address: Address) {
   const setMoment: SetMoment = moment =>
     navigate({ to: '.', search: before => ({ ...(before.by && { by: before.by }), ...moment }) as never })
   const shared = { owner, setMoment, onShow: show }
-  // A write that changes the identifier leaves the page as it is: another section may be edited too.
+  // A write that changes the identifier keeps the page mounted, because another section may be edited too.
   if (search.at !== undefined || search.version !== undefined)
     return <PastEntity key={id} id={id} found={data} moment={search} {...shared} />
   if (data.kind === 'absent') return <AbsentEntity key={id} found={data} {...shared} />
@@ -76,7 +76,10 @@ const identifiersOf = (found: Found) =>
     ? { id: idOf(found.entity), externalId: found.entity.external_id }
     : { id: found.id, externalId: found.change.external_id }
 
-/** Whether the address is not that of the entity: it has an alias, an identifier of before a merge, or the external one of a record. */
+/**
+ * Whether the address is not the entity's own: it has an alias, an identifier from before a merge, or the external
+ * identifier of a record.
+ */
 function leadsElsewhere({ owner, identifier, by }: Address, found: Found): boolean {
   const { id, externalId } = identifiersOf(found)
   if (owner !== 'people') return by === 'external_id'

@@ -19,7 +19,7 @@ import { type Linked, linkedQuery, linkedTo, newestFirst, relationsOf, timeOf } 
 
 type LinksProps = { owner: string; entity: Entity }
 
-/** The entities that are linked to an entity, as far as the session may read them. */
+/** The entities linked to an entity that the session may read. */
 export function useLinked(owner: string, entity: Entity): Linked[] {
   const { definitions } = useDefinitions()
   const { scopes } = useSession()
@@ -45,7 +45,7 @@ export function LinksSection({ owner, entity }: LinksProps) {
   )
 }
 
-/** The targets of one relationship, or of those of one stack. Nothing is shown if there are none. */
+/** The targets of one relationship, or of all relationships with one stack. Nothing is shown without targets. */
 function LinkGroup({ owner, entity, linked }: LinksProps & { linked: Linked }) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -99,14 +99,15 @@ function LinkedPeople({ items, label }: { items: readonly Entity[]; label: strin
   )
 }
 
-/** The most values that are shown beside a linked record. Its page has all. */
+/** The maximum number of values beside a linked record. Its page has all values. */
 const maxColumns = 4
 
-/** The attributes of linked records that are shown: the time first, then the others in the order of the stack. */
+/** The shown attributes of linked records: the time first, then the others in the order of the stack. */
 export function useColumns({ owner, relations }: Linked, time: Attribute | undefined): Attribute[] {
   const { definitions } = useDefinitions()
   const stack = definitions.stacks.find(({ key }) => key === owner)
-  // In the column of an incoming relationship, every record would have the same value, and the name of a record may be one attribute.
+  // The page already shows these: an incoming relationship has the same value in every record, and the name of a record
+  // may be one attribute.
   const isTold = (each: Attribute) =>
     stack?.label === `{${each.key}}` ||
     relations.some(({ attribute, direction }) => direction === 'incoming' && attribute.id === each.id)
@@ -124,7 +125,7 @@ type LinkedRecordsProps = {
   time: Attribute | undefined
 }
 
-/** Linked records in a table, which is a list of cards where the window is narrow. */
+/** Linked records in a table, or as a list of cards in a narrow window. */
 function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProps) {
   const texts = useMessages(messages)
   const { fields } = useMessages(entityMessages)
@@ -141,7 +142,7 @@ function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProp
         rowKey={idOf}
         columns={[
           [isNamed ? texts.name : fields.external_id, item => <LinkedEntity owner={owner} item={item} />, 'name'],
-          // Several relationships lead to the records, so each says which.
+          // Several relationships lead to the records, so each record names its own.
           relations.length > 1 && [
             texts.linkedBy,
             item =>
@@ -162,7 +163,7 @@ function LinkedRecords({ items, label, entity, linked, time }: LinkedRecordsProp
   )
 }
 
-/** The value of an attribute in a linked record, as FieldValue takes it. */
+/** The value of an attribute in a linked record, for FieldValue. */
 export function cellOf(attribute: Attribute, { attribute_values, relationship_labels }: Entity) {
   const value = attribute_values[attribute.key]
   return { field: attributeField(attribute, value), value, labels: relationship_labels?.[attribute.key] }

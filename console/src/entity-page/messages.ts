@@ -1,6 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** Which of the texts below concern an owner. */
+/** The group of the texts below for an owner. */
 export const kindOf = (owner: string): 'person' | 'record' => (owner === 'people' ? 'person' : 'record')
 
 export const messages = defineMessages({

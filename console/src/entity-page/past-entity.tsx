@@ -27,7 +27,7 @@ type PastEntityProps = {
   onShow(entity: Entity): void
 }
 
-/** A person or record as of a past moment. It is marked as such, and nothing can be changed in it. */
+/** A person or record as of a past moment. The page is marked as past and read only. */
 export function PastEntity({ owner, id, found, moment: { at, version }, setMoment, onShow }: PastEntityProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]

@@ -45,7 +45,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
   const isEvent = useIsEvent(owner)
   const [notice, setNotice] = useState<ReactNode>()
   const [isDeleting, setDeleting] = useState(false)
-  // The address loses the other identifier with the first write, and the message stays.
+  // The first write removes the other identifier from the address, but the message stays.
   const [shownAlias, setShownAlias] = useState(alias)
   if (alias !== undefined && alias !== shownAlias) setShownAlias(alias)
   const id = idOf(entity)
@@ -123,7 +123,7 @@ export function PresentEntity({ owner, entity, alias, onShow, onRefresh, setMome
 
 type DeleteDialogProps = { owner: string; entity: Entity; onClose: () => void; onRefresh: () => void }
 
-/** Asks before a person or record is deleted. Then the page shows the deleted one, which can be restored. */
+/** Asks before a person or record is deleted. The page then shows the deleted entity, which can be restored. */
 export function DeleteDialog({ owner, entity, onClose, onRefresh }: DeleteDialogProps) {
   const texts = useMessages(messages)
   const kind = texts[kindOf(owner)]

@@ -6,7 +6,7 @@ import { attributesOf } from '../entity/schema.ts'
 import type { EntitySearch } from '../entity/search.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 
-/** The person or record at an address, or the rest of a deleted one. Null if the address never had one. */
+/** The person or record at an address, or the remains of a deleted one. Null if the address never had one. */
 export const foundQuery = (address: Address) =>
   readQuery(
     ['entities', address.owner, 'one', address.identifier, address.by ?? null],
@@ -19,15 +19,15 @@ export const pastQuery = (owner: string, id: string, moment: { at?: string } | {
     entitiesOf(owner).get({ id }, { ...moment, signal }),
   )
 
-/** A relationship in one direction. `owner` is that of the entities on its other side. */
+/** A relationship in one direction. `owner` is the owner of the entities on its other side. */
 export type Relation = { attribute: Attribute; direction: 'outgoing' | 'incoming'; owner: string }
 
 /** The people or records of an owner that relationships join to an entity. */
 export type Linked = { key: string; owner: string; relations: readonly [Relation, ...Relation[]] }
 
 /**
- * The entities that are linked to an entity: the people of each relationship, and the records of each stack, because several relationships may lead to the
- * same record.
+ * The entities that are linked to an entity, grouped: people by relationship, but records by stack, because several
+ * relationships may lead to the same record.
  */
 export function linkedTo(definitions: Definitions, owner: string, { attribute_values }: Entity): Linked[] {
   const active = definitions.attributes.filter(attribute => attribute.state === 'active' && isRelationship(attribute))
@@ -46,7 +46,10 @@ export function linkedTo(definitions: Definitions, owner: string, { attribute_va
   }))
 }
 
-/** The relationships by which an item is linked to an entity. A link shows the external identifier, or the internal one of a target without. */
+/**
+ * The relationships between an item and an entity. A link shows the external identifier of its target, or the internal
+ * one if it has none.
+ */
 export function relationsOf({ relations }: Linked, entity: Entity, item: Entity): Relation[] {
   return relations.filter(({ attribute: { key }, direction }) => {
     const [source, target] = direction === 'outgoing' ? [entity, item] : [item, entity]
@@ -57,7 +60,7 @@ export function relationsOf({ relations }: Linked, entity: Entity, item: Entity)
   })
 }
 
-/** The attribute that says when a record of a stack happened: its first time, else its first date. */
+/** The attribute with the time of a stack's records: its first time, else its first date. */
 export function timeOf(definitions: Definitions, owner: string): Attribute | undefined {
   const own = [...attributesOf(definitions, owner).values()].filter(
     ({ state, cardinality }) => state === 'active' && cardinality === 'one',
@@ -65,13 +68,13 @@ export function timeOf(definitions: Definitions, owner: string): Attribute | und
   return own.find(({ type }) => type === 'datetime') ?? own.find(({ type }) => type === 'date')
 }
 
-/** When a record happened, in milliseconds. Undefined without the time. */
+/** The time of a record in milliseconds. Undefined without a time. */
 export function timeMsOf({ attribute_values }: Entity, time: Attribute | undefined): number | undefined {
   const timeMs = time ? Date.parse(String(attribute_values[time.key])) : Number.NaN
   return Number.isNaN(timeMs) ? undefined : timeMs
 }
 
-/** Records in the order of a time, the newest first. Those without it keep their order after the others. */
+/** Sorts records by a time, newest first. Records without the time keep their order after the others. */
 export function newestFirst(items: readonly Entity[], time: Attribute | undefined): readonly Entity[] {
   if (!time) return items
   const orderOf = (item: Entity) => timeMsOf(item, time) ?? Number.NEGATIVE_INFINITY
@@ -80,7 +83,9 @@ export function newestFirst(items: readonly Entity[], time: Attribute | undefine
 
 type LinkedPage = { size: number; after?: string | undefined; count?: true; signal: AbortSignal }
 
-/** A page of what is linked, newest first: by the time if it has an index, else by their creation. Each is there once. */
+/**
+ * A page of linked entities without duplicates, newest first: by the time if it has an index, else by their creation.
+ */
 export function readLinked(
   owner: string,
   entity: Entity,
@@ -119,8 +124,8 @@ export const linkedQuery = (owner: string, entity: Entity, linked: Linked, time:
 }
 
 /**
- * The content of an address: a person or record, or the rest of one. `last` has the values from before the deletion, unless the log
- * has dropped them.
+ * The content of an address: a person or record, or the remains of one. `last` has the values from before the deletion,
+ * unless the log has dropped them.
  */
 export type Found =
   | { kind: 'present'; entity: Entity }
@@ -143,7 +148,7 @@ async function attempt<T>(read: () => Promise<T>, isExpected = isMissingOrForbid
   }
 }
 
-/** Reads what is at an address. Undefined if there never was anything. */
+/** Reads the entity at an address. Undefined if the address never had one. */
 export async function findEntity({ owner, identifier, by }: Address, signal: AbortSignal): Promise<Found | undefined> {
   const isById = owner === 'people' ? by === 'id' : by !== 'external_id'
   if (isById) return isId(owner, identifier) ? findById(owner, identifier, signal) : undefined
@@ -169,7 +174,10 @@ async function lookUp(owner: string, external_id: string, signal: AbortSignal): 
   return items[0] as unknown as Entity | undefined
 }
 
-/** The last name of a deleted person leads to the first line of the dossier, which has the internal identifier. */
+/**
+ * The internal identifier of a deleted person, from the first line of the dossier. The last external identifier finds
+ * this dossier.
+ */
 async function idOfDeleted(identifier: string, signal: AbortSignal): Promise<string | undefined> {
   return attempt(async () => {
     for await (const line of client.people.dossier(identifier, { signal }))

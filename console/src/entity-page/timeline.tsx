@@ -15,7 +15,7 @@ import { type Linked, newestFirst, readLinked, timeMsOf, timeOf } from './querie
 
 const pageSize = 25
 
-/** The lists of what happened to a person: the records of events, and of stacks that have a time, such as orders. */
+/** The sources of a person's history: the records of event stacks, and of stacks that have a time, such as orders. */
 export function useTimeline(entity: Entity): { sources: Source<Entry>[]; linked: ReadonlyMap<string, Linked> } {
   const { definitions } = useDefinitions()
   const all = useLinked('people', entity)
@@ -27,7 +27,7 @@ export function useTimeline(entity: Entity): { sources: Source<Entry>[]; linked:
       key: `${linked.key} ${linked.relations.map(({ attribute }) => attribute.id)} ${time?.key} ${time?.indexed}`,
       read: async (after, signal) => {
         const { items, next } = await readLinked('people', entity, linked, time, { size: pageSize, after, signal })
-        // Records that come by their creation are in the order of their times only if all of them are here.
+        // If the service sorts records by their creation, their times are in order only if all records are here.
         const isWhole = after === undefined && next == null
         const order = time?.indexed || isWhole ? time : undefined
         const events = newestFirst(items, order).map(record => ({
@@ -43,7 +43,9 @@ export function useTimeline(entity: Entity): { sources: Source<Entry>[]; linked:
   return { sources, linked: new Map(happened.map(linked => [linked.owner, linked])) }
 }
 
-/** A record in the history of a person: its name, its time and the attributes that its table shows too. A note has its whole text. */
+/**
+ * A record in the history of a person: its name, its time and the attributes of its table. A note has its whole text.
+ */
 export function RecordEntry({ linked, record }: { linked: Linked; record: Entity }) {
   const texts = useMessages(glanceMessages)
   const formats = useFormats()

@@ -30,11 +30,11 @@ const profileFields = ({ fields }: EntityTexts): Field[] =>
 type EntityValuesProps = {
   owner: string
   entity: Entity
-  /** Without it, the values are read only. */
+  /** Without this handler, the values are read only. */
   onSaved?: ((entity: Entity) => void) | undefined
 }
 
-/** The values of a person or record: declared ones by their types, all others as JSON. */
+/** The values of a person or record: declared values by their types, all others as JSON. */
 export function EntityValues(props: EntityValuesProps) {
   const { owner, entity } = props
   const texts = useMessages(messages)
@@ -65,7 +65,7 @@ export function EntityValues(props: EntityValuesProps) {
   )
 }
 
-/** The number in E.164, or that what is stored is none. */
+/** The number in E.164, or a note that the stored value is no phone number. */
 function InternationalNumber({ person: { mobile_number, mobile_e164 } }: { person: Partial<Person> }) {
   const texts = useMessages(entityMessages)
   if (mobile_e164) return mobile_e164 !== mobile_number && <code>{mobile_e164}</code>
@@ -76,11 +76,11 @@ type ValuesSectionProps = EntityValuesProps & {
   title: string
   fields: readonly Field[]
   facts?: [string, ReactNode][]
-  /** Whether no value can be added under a new key. */
+  /** Whether new keys are not allowed. */
   isFixed?: boolean
 }
 
-/** Warns of other people who have an email or phone that is typed here, unless the person has it already. */
+/** Warns of other people with the email or phone that is typed here, unless the person has it already. */
 function ChangedContact({ edit, id }: { edit: Edit; id: string }) {
   const { state } = edit
   if (!state) return null
@@ -102,7 +102,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
   const texts = useMessages(messages)
   const entityTexts = useMessages(entityMessages)
   const written = fields.filter(field => mayUse('write', owner, nameOfField(field)))
-  // An edit keeps the fields that it began with, so that it waits for the declared ones.
+  // An edit keeps its initial fields, so it waits for the declared ones.
   const { isLoading } = useDefinitions()
   const mayAdd = !isFixed && mayUse('write', owner, 'attribute_values')
   const canEdit = onSaved !== undefined && (written.length > 0 || mayAdd) && !isLoading
@@ -123,7 +123,7 @@ function ValuesSection({ owner, entity, onSaved, title, fields, facts = [], isFi
         </EditForm>
       </Section>
     )
-  // Links stand in a section of their own.
+  // Links have their own section.
   const shown = fields.filter(({ target }) => target === undefined)
   if (shown.length + facts.length === 0 && !mayUse('read', owner, 'attribute_values')) return null
   return (

@@ -2,8 +2,8 @@ import type { Definitions } from '@kith/client'
 import type { EntitySearch } from './search.ts'
 
 /**
- * The address of the page of a person or record, for a link. A person is named by the external identifier, as other systems do. A record is
- * named by the internal one, which never changes, where it is known.
+ * The address of the page of a person or record, for a link. It has the external identifier of a person, as in other
+ * systems. It has the internal identifier of a record, which never changes, if this is known.
  */
 export function entityAddress(
   owner: string,
@@ -22,7 +22,7 @@ export function entityAddress(
   }
 }
 
-/** The members that a name is made of. */
+/** The members that form a name. */
 export type Named = {
   id?: string
   record_id?: string
@@ -32,7 +32,7 @@ export type Named = {
   label?: string | undefined
 }
 
-/** A name for a heading: longer ones are clipped. */
+/** Longer names are clipped for a heading. */
 const maxCharacters = 120
 
 /** The label, else the name of a person, else an identifier. */
@@ -41,6 +41,6 @@ export function nameOf({ id, record_id, external_id, first_name, last_name, labe
   return name.length > maxCharacters ? `${name.slice(0, maxCharacters)}…` : name
 }
 
-/** The name of a stack, or the given word for people. A session without the schema knows the key of a stack only. */
+/** The name of a stack, or the given word for people. A session without the schema knows only the key of a stack. */
 export const ownerName = (owner: string, definitions: Definitions | undefined, people: string): string =>
   owner === 'people' ? people : (definitions?.stacks.find(({ key }) => key === owner)?.name ?? owner)

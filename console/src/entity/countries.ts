@@ -22,7 +22,7 @@ export function useCountries(): readonly Country[] {
 
 export const noCountry = 'none'
 
-/** The countries as choices of a field. {@link noCountry} means that of the settings, if they name one. */
+/** The countries as choices of a field. {@link noCountry} means the country of the settings, if they name one. */
 export function useCountryChoices(): { name: string; label: string }[] {
   const texts = useMessages(messages)
   const countries = useCountries()
@@ -40,11 +40,11 @@ export const prefixOf = (country: string): string =>
 
 const codesByCallingCode: Readonly<Record<string, readonly string[]>> = callingCodes
 
-/** The country that a prefix, or a number that begins with one, belongs to: of a shared calling code the main one. */
+/** The country of a prefix, or of a number with a prefix. For a shared calling code, this is the main country. */
 export function countryOf(text: string): string | undefined {
   const digits = text.replace(/[\s().-]/g, '').replace(/^(?:\+|00)/, '')
   return [1, 2, 3].map(length => codesByCallingCode[digits.slice(0, length)]?.[0]).find(code => code !== undefined)
 }
 
-/** Whether a number has its country in itself. */
+/** Whether a number begins with a country prefix. */
 export const isInternational = (number: string): boolean => /^\s*(?:\+|00)/.test(number)

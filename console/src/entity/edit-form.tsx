@@ -20,7 +20,7 @@ type EditFormProps = {
   children?: ReactNode
 }
 
-/** The reasons why drafts are no values, by the names of their fields. */
+/** The reasons why drafts are invalid, by the names of their fields. */
 export const faultTexts = (faults: ReadonlyMap<string, DraftFault>, texts: EntityTexts): Faults =>
   Object.fromEntries(
     [...faults].map(([path, fault]) => [
@@ -29,7 +29,7 @@ export const faultTexts = (faults: ReadonlyMap<string, DraftFault>, texts: Entit
     ]),
   )
 
-/** The form of an edit: the fields, the refusals, and the choice where another write changed the same values. */
+/** The form of an edit: the fields, the refusals, and the choices for conflicts with another write. */
 export function EditForm({ edit, label, children }: EditFormProps) {
   const texts = useMessages(messages)
   const { state } = edit
@@ -66,12 +66,15 @@ type ConflictsProps = {
   onChoose(path: string, choice: 'mine' | 'theirs'): void
 }
 
-/** Shows each value as it was, as another write has it and as it was typed here, and asks which one stays. */
+/**
+ * Shows the previous value, the value of the other write and the typed value of each conflict, and asks which one to
+ * keep.
+ */
 function Conflicts({ conflicts, otherChange, onChoose }: ConflictsProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
   const choices = useRef<HTMLDivElement>(null)
-  // The conflict may be out of sight of the field or the button that saved.
+  // The conflict may be far from the focused field or button, so it gets the focus.
   useEffect(() => choices.current?.querySelector('input')?.focus(), [])
   return (
     <Notice kind="caution" title={texts.conflict}>
@@ -115,7 +118,7 @@ type EditButtonProps = {
   name: string
 }
 
-/** The button that begins an edit, and has the focus again after it. */
+/** The button that begins an edit. It regains the focus afterwards. */
 export function EditButton({ edit, fields, name }: EditButtonProps) {
   const texts = useMessages(messages)
   const shortName = name.length > 60 ? `${name.slice(0, 60)}…` : name
@@ -126,7 +129,7 @@ export function EditButton({ edit, fields, name }: EditButtonProps) {
   )
 }
 
-/** Asks for the key of a value that no attribute declares. */
+/** Asks for the key of an undeclared value. */
 export function NewKey({ isTaken, onAdd }: { isTaken(key: string): boolean; onAdd(key: string): void }) {
   const texts = useMessages(messages)
   const [text, setText] = useState('')
@@ -145,7 +148,7 @@ export function NewKey({ isTaken, onAdd }: { isTaken(key: string): boolean; onAd
         onChange={setText}
         onKeyDown={event => {
           if (event.key !== 'Enter') return
-          // The form around the field would save.
+          // Without this, Enter would submit the form around the field.
           event.preventDefault()
           if (canAdd) add()
         }}

@@ -1,9 +1,9 @@
 import { client } from '../app/client.ts'
 
-/** A value of a person or record in a form that the pages of both share. */
+/** The values of a person or record, in a type that the pages of both share. */
 export type Values = Record<string, unknown>
 
-/** A person or record as the pages of both read it: profile fields of a person are among its members. */
+/** A person or record in a type that the pages of both share. The profile fields of a person are among its members. */
 export type Entity = Values & {
   id?: string
   record_id?: string
@@ -13,7 +13,7 @@ export type Entity = Values & {
   version: number
   created_at: string
   updated_at: string
-  /** The name for people to read, and those of the targets by relationship and identifier, if they were asked for. */
+  /** The display name, and those of the targets by relationship and identifier, if they were requested. */
   label?: string
   relationship_labels?: Record<string, Record<string, string>>
   as_of?: { at: string; version: number }
@@ -23,8 +23,8 @@ export type Entity = Values & {
 export const idOf = ({ id, record_id }: { id?: string; record_id?: string }): string => id ?? record_id ?? ''
 
 /**
- * The phone of a person for dialing: as it was written, but in E.164 if it was written with a 0 that its prefix
- * replaces. Empty if there is none.
+ * The phone of a person for dialing: as it was written, but in E.164 if it was written with a 0 that the prefix
+ * replaces. Empty without a phone.
  */
 export function phoneOf({ mobile_prefix, mobile_number, mobile_e164 }: Values): string {
   const written = [mobile_prefix, mobile_number].filter(Boolean).join(' ')
@@ -38,6 +38,6 @@ export const entitiesOf = (owner: string) => client.entities(owner)
 /** The member that is the internal identifier. */
 export const idFieldOf = (owner: string): 'id' | 'record_id' => (owner === 'people' ? 'id' : 'record_id')
 
-/** The scopes that reading and writing the entities of an owner take. */
+/** The scopes for reading and writing the entities of an owner. */
 export const scopesOf = (owner: string): { read: string; write: string } =>
   owner === 'people' ? { read: 'people:read', write: 'people:write' } : { read: 'records:read', write: 'records:write' }

@@ -8,7 +8,7 @@ import { useDefinitions } from './schema.ts'
 type EntityLinkProps = {
   /** `people`, or the key of a stack. */
   owner: string
-  /** The internal identifier, where it is known. */
+  /** The internal identifier, if it is known. */
   id?: string
   externalId: string | null
   className?: string

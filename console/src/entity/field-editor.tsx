@@ -65,7 +65,7 @@ type PlaceholderCheckboxProps = {
   onChange(isSelected: boolean): void
 }
 
-/** Asks whether targets of relationships that do not exist may be created, if one of the fields is a relationship. */
+/** Asks whether missing targets of relationships may be created, if one of the fields is a relationship. */
 export function PlaceholderCheckbox({ fields, isSelected, onChange }: PlaceholderCheckboxProps) {
   const texts = useMessages(messages)
   if (fields.every(({ target }) => target === undefined)) return null
@@ -102,7 +102,7 @@ const noValue = 'none'
 function TextEditor({ field, text, onChange, ...shared }: TextEditorProps) {
   const texts = useMessages(messages)
   const list = useId()
-  // A text that grows stays in its element, because another one would take the focus from it.
+  // A growing text stays in the same element, because another element would lose the focus.
   const [isLong] = useState(text.length > 60)
   const options = optionsOf(field, text, texts)
   if (options)
@@ -141,7 +141,7 @@ function optionsOf({ kind, allowed }: Field, text: string, texts: EntityTexts) {
   if (!values) return undefined
   const labelOf = (value: unknown) => (typeof value === 'boolean' ? (value ? texts.yes : texts.no) : String(value))
   const options = values.map(value => ({ value: JSON.stringify(value), label: labelOf(value) }))
-  // A stored value may be one that a later rule does not allow.
+  // A later rule may not allow the stored value.
   const isListed = text === '' || options.some(({ value }) => value === text)
   return isListed ? options : [...options, { value: text, label: labelOf(JSON.parse(text)) }]
 }
@@ -184,7 +184,7 @@ function ListEditor({ field, draft, onChange, autoFocus = false }: FieldEditorPr
   )
 }
 
-/** Makes a value of each line that is pasted. A field of the browser would join the lines. */
+/** Turns each pasted line into a value. A field of the browser would join the lines. */
 function paste(event: ClipboardEvent, draft: string[], index: number, onChange: (draft: string[]) => void) {
   const lines = event.clipboardData.getData('text').split(/\r?\n/)
   const isOneLine = event.target instanceof HTMLInputElement && event.target.type === 'text'
@@ -202,8 +202,9 @@ type PhoneEditorProps = {
 }
 
 /**
- * A phone number with its country: the prefix and the number as they are written. A number with a prefix of its own shows that country, as the
- * service reads it. Countries that share a prefix are told apart until the form is closed.
+ * A phone number with its country. The prefix and the number stay as typed. A number that begins with a prefix shows
+ * the country of that prefix, like the service. Countries with the same prefix are distinguished only until the form is
+ * closed.
  */
 function PhoneEditor({ prefix, number, drafts, onChange }: PhoneEditorProps) {
   const texts = useMessages(messages)

@@ -12,7 +12,7 @@ export type Suggested = { owner: string; field: string } | { target: string }
 
 /** A value of a person or record that a form edits. */
 export type Field = {
-  /** The JSON Pointer of the value in the body of a write, which the details of a refusal name, too. */
+  /** The JSON Pointer of the value in the body of a write. The details of a refusal name it, too. */
   path: string
   key: string
   label: string
@@ -30,17 +30,17 @@ export type Field = {
   isUndeclared?: boolean
 }
 
-/** A value as a form holds it: the text of a field, or the texts of a list. An empty text is no value. */
+/** A value in a form: the text of a field, or the texts of a list. An empty text is no value. */
 export type Draft = string | string[]
 
 const escapePointer = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1')
 const attributePrefix = '/attribute_values/'
 
-/** The fields of a person that a write sets, in the order of reads. The others follow from the consent answers. */
+/** The fields of a person that a write sets, in the order of reads. Other fields follow from the consent answers. */
 export const plainFields = profileFieldNames.filter(name => !profileFields[name].isSummary)
 type PlainField = (typeof plainFields)[number]
 
-/** The email and phone that a form has, as they are typed. */
+/** The typed email and phone of a form. */
 export function contactIn(fields: readonly Field[], draft: (field: Field) => Draft) {
   const typed = (key: string) => {
     const field = fields.find(({ path }) => path === `/${key}`)
@@ -76,7 +76,7 @@ export function attributeField(attribute: EditedAttribute, value: unknown): Fiel
     isRequired: required,
     suggested: suggestedFor(attribute),
   }
-  // A value that was stored before the declaration may have another type. It is shown as it is.
+  // A value that is older than the declaration may have another type. It is edited as JSON.
   return fits(field, value) ? field : { ...field, kind: 'json', isMany: false, allowed: undefined }
 }
 
@@ -86,7 +86,7 @@ function suggestedFor(attribute: EditedAttribute): Suggested | undefined {
   return owner !== undefined && type === 'text' && indexed ? { owner, field: `attribute_values.${key}` } : undefined
 }
 
-/** The field of a key that is not declared. It is edited by the type of its value, and as JSON where that may be anything. */
+/** The field of an undeclared key. It is edited by the type of its value, and as JSON if this is unclear. */
 export function undeclaredField(key: string, value?: unknown): Field {
   const isMany = Array.isArray(value) && value.length > 0
   const kinds = new Set((isMany ? value : [value]).map(kindOfValue))
@@ -101,15 +101,15 @@ export function undeclaredField(key: string, value?: unknown): Field {
   }
 }
 
-/** An empty text would be cleared by a field for text. */
+/** An empty text is edited as JSON, because a text field would clear it. */
 function kindOfValue(value: unknown): FieldKind {
   if (typeof value === 'string') return value.trim() === '' ? 'json' : 'text'
   return typeof value === 'number' || typeof value === 'boolean' ? (typeof value as 'number' | 'boolean') : 'json'
 }
 
 /**
- * The fields of the attribute values of an entity: those of attributes, and those of keys that are not declared. A read has no values if
- * the role of the session closes all attributes.
+ * The fields of the attribute values of an entity: of attributes, and of undeclared keys. A read has no values if the
+ * role of the session closes all attributes.
  */
 export function attributeFields(attributes: ReadonlyMap<string, EditedAttribute>, values: Values = {}) {
   const used = [...attributes.values()].filter(({ key, state }) => state === 'active' || values[key] !== undefined)
@@ -137,7 +137,7 @@ function fits({ kind, isMany }: Field, value: unknown): boolean {
   return isMany ? Array.isArray(value) && value.every(isOfKind) : isOfKind(value)
 }
 
-/** The fields of the browser for dates and times show no other text. */
+/** The browser's fields for dates and times show no other text. */
 function isOfFormat(kind: FieldKind, text: string): boolean {
   if (kind === 'date') return /^\d{4}-\d{2}-\d{2}$/.test(text)
   return kind !== 'datetime' || !Number.isNaN(Date.parse(text))
@@ -145,14 +145,14 @@ function isOfFormat(kind: FieldKind, text: string): boolean {
 
 const isAttribute = ({ path }: Field) => path.startsWith(attributePrefix)
 
-/** The name of a field, as a role has it. */
+/** The name of a field in a role. */
 export const nameOfField = (field: Field): string => (isAttribute(field) ? `attribute_values.${field.key}` : field.key)
 
 /** The value of a field in a read. */
 export const storedValue = (field: Field, entity: Values & { attribute_values: Values }): unknown =>
   (isAttribute(field) ? entity.attribute_values[field.key] : entity[field.key]) ?? null
 
-/** The text of a value in a field. A list has a text to begin with. */
+/** The text of a value in a field. An empty list has one empty text. */
 export function draftOf(field: Field, value: unknown): Draft {
   const [first = '', ...others] = itemsOf(field, value).map(item => textOf(field, item))
   return field.isMany ? [first, ...others] : first
@@ -169,7 +169,7 @@ function textOf({ kind, allowed }: Field, value: unknown): string {
   return String(value)
 }
 
-/** A moment in the time zone of the browser, as a field of type `datetime-local` has it. Empty if it is none. */
+/** A moment in the time zone of the browser, in the format of a `datetime-local` field. Empty for any other text. */
 export function localTime(moment: string | number | Date): string {
   const date = new Date(moment)
   if (Number.isNaN(date.getTime())) return ''
@@ -178,23 +178,22 @@ export function localTime(moment: string | number | Date): string {
 }
 
 /**
- * The moment, RFC 3339 in UTC, of a text of a field of type `datetime-local`. Undefined for a text that is no time, and for a time that clocks
- * in the time zone of the browser are put forward over, which the browser would move.
+ * The moment, RFC 3339 in UTC, of the text of a `datetime-local` field. Undefined for a text that is no time, and for a
+ * time that clocks in the browser's time zone skip, because the browser would move it.
  */
 export function momentOf(localText: string): string | undefined {
   const date = new Date(localText)
   return localTime(date).slice(0, 16) === localText.slice(0, 16) && localText !== '' ? date.toISOString() : undefined
 }
 
-/** Why a draft is no value. `json` has the parser's own words. */
+/** Why a draft is invalid. `json` has the message of the parser. */
 export type DraftFault = { reason: 'number' | 'exactNumber' | 'datetime' } | { reason: 'json'; words: string }
 
 export type Parsed = { value: unknown; fault?: never } | { fault: DraftFault; value?: never }
 
 /**
- * The value of a draft, as a write sends it. Null clears. A text that still equals that of a stored value gives this
- * value, because the text of a moment or a number may be less exact, and an item of a list must stay as it is while
- * another one changes.
+ * The value of a draft for a write. Null clears. An unchanged text keeps the stored value, because the text of a moment
+ * or a number may be less exact, and an unchanged item of a list must stay identical.
  */
 export function parseDraft(field: Field, draft: Draft, stored: unknown = null): Parsed {
   const known = new Map(itemsOf(field, stored).map(item => [textOf(field, item), item]))
@@ -217,7 +216,7 @@ function parseText(field: Field, text: string): Parsed {
     const value = momentOf(text)
     return value === undefined ? { fault: { reason: 'datetime' } } : { value }
   }
-  // An attribute may have spaces at its ends. A name or an identifier has them by mistake.
+  // Spaces at the ends of an attribute may be intended. In a name or an identifier they are a mistake.
   return { value: isAttribute(field) ? text : text.trim() }
 }
 
@@ -229,7 +228,7 @@ function parseJson(text: string): Parsed {
   }
 }
 
-/** A number of JSON. A number of more than 15 digits may not be equal to the double that the browser makes of it. */
+/** A JSON number. The browser's double may differ from a number of more than 15 digits. */
 function parseNumber(text: string): Parsed {
   if (!/^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return { fault: { reason: 'number' } }
   const digits = text
@@ -259,6 +258,6 @@ export const isRelationship = ({ type }: Target): boolean => type === 'person' |
 export const targetOwner = ({ type, target_stack }: Target): string =>
   type === 'person' ? 'people' : (target_stack ?? '')
 
-/** Whether a value of a change is a target that was erased since. */
+/** Whether a value of a change is a target that has been erased. */
 export const isErasedTarget = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'erased' in value && value.erased === true

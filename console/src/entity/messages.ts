@@ -115,7 +115,7 @@ export const messages = defineMessages({
 
 export type EntityTexts = (typeof messages)['en']
 
-/** The name of an answer to a purpose among the texts of `answers`. */
+/** The key of an answer to a purpose in the texts of `answers`. */
 export function answerWord(answer: { state: boolean | null; pending?: boolean } | null | undefined) {
   if (answer?.pending) return 'pending'
   return answer?.state == null ? 'none' : answer.state ? 'granted' : 'refused'

@@ -15,7 +15,7 @@ const openedBy = (definitions: Definitions): Definitions => ({
   attributes: definitions.attributes.filter(({ owner, key }) => mayUse('read', owner, `attribute_values.${key}`)),
 })
 
-/** The definitions of the organization. Every page shares what one has read. */
+/** The definitions of the organization. All pages share one read. */
 export const schemaQuery = queryOptions({
   queryKey: ['schema'],
   queryFn: async ({ signal }) => openedBy(await client.schema.get({ signal })),
@@ -36,7 +36,9 @@ export function useDefinitions() {
   return { definitions: data ?? noDefinitions, hasDefinitions: data !== undefined, error, refetch, isLoading }
 }
 
-/** A write of a definition. The definitions are read again before `onSuccess`, so that a form that is opened next starts from them. */
+/**
+ * A write of a definition. The definitions are read again before `onSuccess`, so that the next form starts from them.
+ */
 export const useDefinitionWrite = <Result, Body = void>(
   write: (body: Body, idempotencyKey: string) => Promise<Result>,
   onSuccess?: (result: Result) => unknown,

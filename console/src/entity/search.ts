@@ -11,7 +11,7 @@ export const validateEntitySearch = addressReader({
   at: moment,
   /** Shows the entity as of this version, unless the address has a moment. */
   version,
-  /** The other identifier that led here. */
+  /** The other identifier of the entity that led here. */
   alias: anyText,
 })
 export type EntitySearch = ReturnType<typeof validateEntitySearch>

@@ -10,7 +10,7 @@ import type { Suggested } from './fields.ts'
 
 const [pauseMs, maxSuggested] = [200, 10]
 
-/** The suggestions of a text field with this id as its list. The stored text brings none until it is changed. */
+/** The suggestions of a text field with this id as its list. An unchanged stored text has none. */
 export function Suggestions({ id, of, typed }: { id: string; of: Suggested; typed: string }) {
   const [first] = useState(typed)
   const text = useSettled(typed.trim(), pauseMs)
@@ -34,7 +34,7 @@ export function Suggestions({ id, of, typed }: { id: string; of: Suggested; type
 
 type Suggestion = { value: string; label?: string }
 
-/** The most frequent values that begin with the text. The index leads to them. */
+/** The most frequent values that begin with the text, found by the index. */
 async function findValues({ owner, field }: { owner: string; field: string }, text: string, signal: AbortSignal) {
   const { groups } = await entitiesOf(owner).aggregate(
     {
@@ -49,10 +49,10 @@ async function findValues({ owner, field }: { owner: string; field: string }, te
   return groups.flatMap(({ by: [value] }): Suggestion[] => (typeof value === 'string' ? [{ value }] : []))
 }
 
-/** A comparison of the beginning would read all values. A range is found by the index, in the case that is written. */
+/** `$starts_with` would read all values. A range uses the index, with the case as typed. */
 const beginsWith = (text: string) => ({ $gte: text, $lt: `${text}\u{10ffff}` })
 
-/** A text as typed, and in the cases that values mostly have. */
+/** A text as typed, and in the usual cases of values. */
 function spellingsOf(text: string): string[] {
   const [first = '', ...rest] = text
   return [...new Set([text, first.toUpperCase() + rest.join(''), text.toUpperCase(), text.toLowerCase()])]

@@ -13,13 +13,13 @@ type State = {
   fields: readonly Field[]
   /** The entity as it was read when the edit began, or at the last conflict. */
   base: Entity
-  /** The drafts of the fields that were touched, by path. */
+  /** The drafts of the changed fields, by path. */
   drafts: ReadonlyMap<string, Draft>
   /** Whether a target that does not exist becomes a placeholder. */
   makesTargets: boolean
   faults: ReadonlyMap<string, DraftFault>
   conflicts: readonly Conflict[]
-  /** The change of another caller that led to the conflicts. It is known with the scope `changes:read`. */
+  /** The other caller's change that led to the conflicts. It requires the scope `changes:read`. */
   otherChange?: { actor: string; at: string } | undefined
   error: unknown
   isSaving: boolean
@@ -27,7 +27,7 @@ type State = {
 
 type EditOptions = { owner: string; entity: Entity; onSaved: ((entity: Entity) => void) | undefined }
 
-/** Writes of others that touch other fields are no conflict: the write is repeated over them, this often. */
+/** Concurrent writes of other fields are no conflict. The edit then repeats its write, at most this often. */
 const maxRepeats = 3
 
 /**
@@ -69,7 +69,7 @@ export function useEdit({ owner, entity, onSaved }: EditOptions) {
         .map(([field, mine]) => ({ field, before: storedValue(field, base), mine, theirs: storedValue(field, theirs) }))
       if (conflicts.length === 0) return await send(theirs, new Map(open), repeats + 1)
       const [otherChange] = mayReadChanges ? (await entities.history({ id }, { size: 1 }).page()).items : []
-      // A draft that equals what was read is no change, so it must not overwrite what others wrote.
+      // A draft that equals the read value is no change, so it must not overwrite concurrent writes.
       const kept = new Set(open.map(([{ path }]) => path))
       change(({ drafts }) => ({
         ...{ base: theirs, conflicts, otherChange, isSaving: false },
@@ -89,7 +89,7 @@ export function useEdit({ owner, entity, onSaved }: EditOptions) {
     /** Undefined unless the entity is being edited. */
     state,
     isDirty: state !== undefined && state.drafts.size > 0,
-    /** Whether there was an edit before. Then the focus was in it. */
+    /** Whether there was an earlier edit, which had the focus. */
     hasBegun,
     begin: (fields: readonly Field[]) => {
       setHasBegun(true)
@@ -119,7 +119,7 @@ const untouched: Omit<State, 'fields' | 'base'> = {
   isSaving: false,
 }
 
-/** The values to write, and the drafts that are no values. A conflict that was decided for the others needs no write. */
+/** The values to write, and the invalid drafts. A conflict that was decided for the other write needs no write. */
 function changesOf({ fields, base, drafts, conflicts }: State) {
   const given = new Set(conflicts.filter(({ choice }) => choice === 'theirs').map(({ field }) => field.path))
   const changes = new Map<Field, unknown>()

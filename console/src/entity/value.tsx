@@ -9,7 +9,7 @@ import styles from './value.module.css'
 /** Longer texts are clipped, because a value may have 64 KiB. */
 const maxCharacters = 240
 
-/** A value of any kind as text. It is never interpreted: neither as HTML nor as an address. */
+/** A value of any kind as text, never interpreted as HTML or as an address. */
 export function Value({ value }: { value: unknown }) {
   const texts = useMessages(messages)
   if (value === null || value === undefined || value === '') return <span className="muted">—</span>
@@ -92,7 +92,7 @@ type FieldValueProps = {
   isShort?: boolean
 }
 
-/** A value as its field says: links, a date or number of the locale, or as it is. */
+/** A value by its field: links, a date or number of the locale, or unchanged. */
 export function FieldValue({ field: { kind, target }, value, labels, isShort }: FieldValueProps) {
   const formats = useFormats()
   if (target !== undefined && value !== null && value !== undefined)

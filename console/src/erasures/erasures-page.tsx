@@ -14,7 +14,9 @@ import { messages } from './messages.ts'
 import { PlacesLeft } from './places-left.tsx'
 import { erasuresQuery } from './queries.ts'
 
-/** The page of the erasures: why, by whom and when, with the certificate and what kith did not reach. */
+/**
+ * The page of the erasures: their reasons, authors and times, the certificates, and the places that kith did not reach.
+ */
 export function ErasuresPage() {
   const texts = useMessages(messages)
   const erasures = useInfiniteQuery(erasuresQuery)
@@ -76,7 +78,7 @@ function ErasureTable({ rows, onShow }: { rows: Erasure[]; onShow: (erasure: Era
   )
 }
 
-/** The data that an erasure removed and those that it did not reach, by its certificate. */
+/** The data that an erasure removed and the places that it did not reach, from its certificate. */
 function ErasureDialog({ erasure, onClose }: { erasure: Erasure; onClose: () => void }) {
   const texts = useMessages(messages)
   const { records: recordsOfPerson } = useMessages(rightsMessages)

@@ -56,7 +56,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
     name === nameOf(node) ||
     (type !== 'incoming' && !followedBack.has(name)) ||
     (type === 'incoming' && mayFollow && scopes.includes(scopesOf(target!).read))
-  // The other side asks the same and more, where it may be followed.
+  // A relationship is not offered if its other side, which allows more conditions, may be followed.
   const followedBack = new Set(
     (mayFollow ? (definitions?.attributes ?? []) : [])
       .filter(each => each.owner === owner && scopes.includes(scopesOf(targetOfAttribute(each) ?? owner).read))
@@ -82,7 +82,7 @@ export function SubjectPicker({ owner, node, onChange }: ControlProps<Editable>)
   )
 }
 
-/** The empty condition on a field. It keeps the id of the one before, so the focus stays. */
+/** The empty condition on a field. It keeps the id of the previous condition, so the focus stays. */
 function nodeFor(id: number, name: string, field: FilterField | undefined, mayFollow: boolean): FilterNode {
   if (name === 'consents') return { id, kind: 'consent', consentTypeId: '', channel: '', state: 'true' }
   if (name === 'contactable') return { id, kind: 'contactable', consentTypeId: '', channel: '' }
@@ -122,7 +122,7 @@ export function ConditionControls({ owner, node, onChange }: ControlProps<Editab
   return <IncomingControls target={target} node={node} onChange={onChange} />
 }
 
-/** Which address, and whether messages reach it. */
+/** The controls for an address, and whether messages reach it. */
 function DeliverabilityFields({ node, onChange }: NodeProps<'deliverability'>) {
   const texts = useMessages(messages)
   return (
@@ -179,7 +179,7 @@ function FieldControls({ owner, node, onChange }: ControlProps<NodeOf<'field'> |
   )
 }
 
-/** The value for no choice, because a list has no empty value. */
+/** The value for no choice. A list cannot have an empty value. */
 const any = 'any'
 
 /** The purpose, the channel and the state of a consent. */
@@ -211,7 +211,7 @@ function ConsentFields({ node, onChange }: NodeProps<'consent'>) {
   )
 }
 
-/** The purpose and the channel for which people may be written to. */
+/** The purpose and the channel for which people may be contacted. */
 function ContactableFields({ node, onChange }: NodeProps<'contactable'>) {
   const texts = useMessages(messages)
   const { purposes, channels, withPurpose } = useQuestion(node)
@@ -235,7 +235,10 @@ function ContactableFields({ node, onChange }: NodeProps<'contactable'>) {
   )
 }
 
-/** The active purposes, and the channels of the chosen one, or of all. A channel that the next purpose lacks is not kept. */
+/**
+ * The active purposes, and the channels of the chosen purpose, or of all. A channel that the next purpose lacks is not
+ * kept.
+ */
 function useQuestion<Node extends { consentTypeId: string; channel: string }>(node: Node) {
   const texts = useMessages(messages)
   const { definitions } = useFilterChoices()

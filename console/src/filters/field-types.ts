@@ -5,12 +5,12 @@ import type { FieldTypes } from './read-filter.ts'
 /** The owner of fields: `people`, or the key of a stack. */
 export type Owner = string
 
-/** The members of an attribute that decide how a filter tests it. */
+/** The members of an attribute that determine how a filter tests it. */
 export type TestedAttribute = Pick<Attribute, 'owner' | 'key' | 'type' | 'target_stack' | 'state'>
 
 export const attributePrefix = 'attribute_values.'
 
-/** The beginning of a field that stands for the entities that link here. The owner and the key of their relationship follow. */
+/** The prefix of a field for the entities that link here. The owner and the key of their relationship follow. */
 export const incomingPrefix = 'incoming.'
 export const incomingField = ({ owner, key }: Pick<TestedAttribute, 'owner' | 'key'>): string =>
   `${incomingPrefix}${owner}.${key}`

@@ -23,9 +23,9 @@ export type FilterField = {
   choices?: (string | number | boolean)[]
   /** The owner that a relationship leads to, or that links here by it. */
   target?: Owner
-  /** Whether it holds many values, which no measure takes. */
+  /** Whether the field has many values, which no measure takes. */
   isMany?: boolean
-  /** Whether an index leads to its values. */
+  /** Whether the field has an index. */
   isIndexed?: boolean
 }
 
@@ -50,7 +50,7 @@ export function incomingFieldsOf(
   const incoming = incomingAttributes(owner, definitions)
   return incoming.map(attribute => {
     const name = ownerName(attribute.owner, definitions, texts.people)
-    // A relationship needs no second name, unless it could be confused with another field.
+    // A relationship is named after its owner alone, unless it could be confused with another field.
     const isOnly = incoming.every(other => other === attribute || other.owner !== attribute.owner)
     const isTaken = definitions?.attributes.some(
       other => other.owner === owner && other.name === name && !isFollowedBack(other, definitions),
@@ -65,8 +65,9 @@ export function incomingFieldsOf(
 }
 
 /**
- * Whether a relationship with many is the other side of the only one of its targets, as the orders of a person are of the buyer of an
- * order. The one with the targets asks more: their number, and measures of their fields.
+ * Whether a relationship with many targets is the other side of the targets' only relationship, as the orders of a
+ * person are of the buyer of an order. The relationship of the targets allows more conditions: on their number, and on
+ * measures of their fields.
  */
 export function isFollowedBack(attribute: Attribute, definitions: Definitions | undefined): boolean {
   const target = targetOfAttribute(attribute)
@@ -100,7 +101,7 @@ const searches = ['contains', 'starts_with', 'ends_with'] as const
 
 const periods = ['in_last', 'in_next', 'before_today'] as const
 
-/** The operators of each type of field, in the order of the list. */
+/** The operators of each type of field, in the order of the choices. */
 export const operatorsOf: Record<FieldType, readonly Operator[]> = {
   text: ['eq', 'neq', ...searches, 'in', 'nin', ...presence],
   number: ['eq', 'neq', ...ranges, 'in', 'nin', ...presence],

@@ -13,7 +13,7 @@ export const FilterChoicesContext = createContext<FilterChoices>({ definitions: 
 
 export const useFilterChoices = () => useContext(FilterChoicesContext)
 
-/** How many relationships lead to the conditions of a group. */
+/** The number of relationships that lead to the conditions of a group. */
 export const HopsContext = createContext(0)
 
 /** Whether a condition may follow a relationship. The API limits how many a condition follows in a row. */

@@ -14,13 +14,13 @@ import { type FieldTypes, readFilter } from './read-filter.ts'
 import { writeFilter } from './write-filter.ts'
 
 export type FilterEditorProps = {
-  /** Whose fields are tested: `people`, or the key of a stack. */
+  /** The owner of the tested fields: `people`, or the key of a stack. */
   owner: Owner
   definitions: Definitions | undefined
   segments: readonly Segment[]
-  /** The filter that the editor begins with. Give the editor another `key` to begin anew. */
+  /** The initial filter of the editor. To start again, give the editor another `key`. */
   initialFilter: Filter
-  /** Called with each filter that the person makes. Undefined while the text of the JSON is no filter. */
+  /** Called with each filter that the person makes. Undefined while the JSON text is no filter. */
   onChange(filter: Filter | undefined): void
 }
 
@@ -66,7 +66,7 @@ export function FilterEditor({ owner, definitions, segments, initialFilter, onCh
   )
 }
 
-/** Says how much of the limits of the API the filter uses, once it comes close to one. */
+/** Shows the usage of the API's limits when the filter comes close to one. */
 function LimitsHint({ filter }: { filter: Filter }) {
   const texts = useMessages(messages)
   const size = sizeOf(filter)

@@ -2,7 +2,7 @@ import { filterLimits } from '@kith/client'
 import { incomingPrefix } from './field-types.ts'
 import { isObject, operatorsIn, quantifierOf } from './read-filter.ts'
 
-/** How much of the limits of the API a filter uses: conditions in total, levels of nesting, relationships in a row. */
+/** The parts of a filter that the API limits: conditions in total, levels of nesting, relationships in a row. */
 export type FilterSize = { conditions: number; levels: number; relationships: number }
 
 const empty: FilterSize = { conditions: 0, levels: 0, relationships: 0 }

@@ -1,10 +1,10 @@
-/** A filter as the API takes it. */
+/** A filter in the form of the API. */
 export type Filter = Record<string, unknown>
 
 /** How the conditions of a group combine: all hold, at least one holds, or none holds. */
 export type GroupMode = 'all' | 'any' | 'none'
 
-/** The operators that have their name of the API after a `$`. */
+/** The operators whose name in the API is the same with a `$`. */
 export const comparisons = [
   'eq',
   'neq',
@@ -20,7 +20,10 @@ export const comparisons = [
   'exists',
 ] as const
 
-/** The operators of the builder. `missing` is written as `{"$exists": false}`, and the spans of time after it as comparisons with relative times. */
+/**
+ * The operators of the builder. `missing` is written as `{"$exists": false}`. The spans of time after it are written as
+ * comparisons with relative times.
+ */
 export const operators = [...comparisons, 'missing', 'in_last', 'in_next', 'before_today', 'anniversary'] as const
 export type Operator = (typeof operators)[number]
 
@@ -31,10 +34,10 @@ export type Quantifier = (typeof quantifiers)[number]
 export const measures = ['count', 'sum', 'avg', 'min', 'max'] as const
 export type Measure = (typeof measures)[number]
 
-/** How a value is tested. An operand that is not complete, such as an empty one, leaves its condition out of the filter. */
+/** The test of a value. An incomplete operand, such as an empty one, omits its condition from the filter. */
 export type Test = { operator: Operator; operand: string }
 
-/** The type of a field, which decides about its operators and the form of their operands. */
+/** The type of a field, which determines its operators and the form of their operands. */
 export type FieldType = 'text' | 'number' | 'boolean' | 'date' | 'datetime' | 'state' | 'json' | 'relation' | 'incoming'
 
 export const isTime = (type: FieldType): type is 'date' | 'datetime' => type === 'date' || type === 'datetime'
@@ -47,17 +50,20 @@ export const measurableTypes: Record<Measure, readonly FieldType[]> = {
   ...{ min: orderedTypes, max: orderedTypes },
 }
 
-/** A part of the filter in the builder. `id` tells the parts of a tree apart. */
+/** A part of the filter in the builder. `id` is unique in a tree. */
 export type FilterNode =
   | FilterGroup
   | ({ id: number; kind: 'field'; field: string } & Test)
   /** Entities at the other end of a relationship, in either direction. */
   | { id: number; kind: 'related'; field: string; quantifier: Quantifier; group: FilterGroup }
-  /** A measure of the entities that link here. `group` selects those that are measured, `of` is the measured field of all measures but `count`. */
+  /**
+   * A measure of the entities that link here. `group` selects the measured entities, `of` is the measured field of all
+   * measures but `count`.
+   */
   | ({ id: number; kind: 'measured'; field: string; measure: Measure; of: string; group: FilterGroup } & Test)
   | { id: number; kind: 'consent'; consentTypeId: string; channel: string; state: string }
   | { id: number; kind: 'contactable'; consentTypeId: string; channel: string }
-  /** An address of a person, on the channel or on any, that messages reach or that is suppressed. */
+  /** An address of a person, on the channel or on any channel, that is deliverable or suppressed. */
   | { id: number; kind: 'deliverability'; channel: '' | 'email' | 'sms'; state: 'suppressed' | 'deliverable' }
   | { id: number; kind: 'segment'; key: string }
   /** A part of a filter that the builder has no controls for. */
@@ -77,10 +83,10 @@ export const newGroup = (mode: GroupMode = 'all', children: FilterNode[] = []): 
   children,
 })
 
-/** A condition whose field is not chosen yet. It is no part of the written filter. */
+/** A condition whose field is not chosen yet. The written filter omits it. */
 export const newCondition = (): FilterNode => ({ id: newId(), kind: 'field', field: '', operator: 'eq', operand: '' })
 
-/** How many conditions a tree has, without those that are incomplete. */
+/** The number of complete conditions in a filter. */
 export function countConditions(filter: Filter): number {
   return Object.entries(filter).reduce((sum, [key, value]) => {
     if (key === '$and' || key === '$or')

@@ -23,7 +23,10 @@ import { changeOperator } from './relative-time.ts'
 type IncomingNode = NodeOf<'related'> | NodeOf<'measured'>
 type IncomingProps = { target: Owner; node: IncomingNode; onChange(node: FilterNode): void }
 
-/** Chooses what is asked of the entities that link here: whether there are any, how many, or a measure of one of their fields. */
+/**
+ * Chooses the condition on the entities that link here: their existence, their number, or a measure of one of their
+ * fields.
+ */
 export function IncomingControls({ target, node, onChange }: IncomingProps) {
   const texts = useMessages(messages)
   const { fields } = useFields(target)
@@ -43,11 +46,11 @@ export function IncomingControls({ target, node, onChange }: IncomingProps) {
 
 const isQuantifier = (value: string): value is Quantifier => quantifiers.some(each => each === value)
 
-/** The condition with another question. It keeps what was entered as far as the question takes it. */
+/** The condition with another quantifier or measure. It keeps the entered values that still apply. */
 function nodeFor(chosen: Quantifier | Measure, node: IncomingNode, fields: readonly FilterField[]): FilterNode {
   const { id, field, group } = node
   if (isQuantifier(chosen)) {
-    // "All of them" asks something only with a condition.
+    // "All of them" has a meaning only with a condition.
     const isEmpty = chosen === 'every' && group.children.length === 0
     const conditions = isEmpty ? newGroup('all', [newCondition()]) : group
     return { id, kind: 'related', field, quantifier: chosen, group: conditions }
@@ -67,7 +70,7 @@ function firstTest(type: FieldType): Test {
   return changeOperator({ operator, operand: '' }, operator)
 }
 
-/** The operators of a measure. The anniversary of the latest date is asked of no one. */
+/** The operators of a measure. The anniversary of a latest date has no use. */
 const operatorsOfMeasure = (type: FieldType) => operatorsOf[type].filter(operator => operator !== 'anniversary')
 
 function MeasureControls({ target, node, onChange }: IncomingProps & { node: NodeOf<'measured'> }) {

@@ -70,7 +70,7 @@ export function OperandField({ owner, field, type, operator, operand, onChange }
   )
 }
 
-/** A comparison with a whole value suggests those that are stored, or the targets of the relationship. */
+/** A comparison with a whole value suggests stored values, or the targets of the relationship. */
 function suggestedFor(owner: Owner, { name, type, target, isIndexed }: FilterField): Suggested | undefined {
   if (type === 'relation' && target !== undefined) return { target }
   return type === 'text' && isIndexed ? { owner, field: name } : undefined
@@ -91,7 +91,7 @@ function choicesOf(
 type TimeType = 'date' | 'datetime'
 type TimeProps = { type: TimeType; text: string; onChange(text: string): void }
 
-/** A date or a time, or one that is counted from today. */
+/** A date or a time, absolute or relative to today. */
 export function TimeFields({ type, text, onChange }: TimeProps) {
   const texts = useMessages(messages)
   const relative = relativeOfText(text)
@@ -158,7 +158,7 @@ export function DurationFields({ type, text, onChange }: TimeProps) {
 
 type WholeNumberProps = { label: string; maxDigits: number; value: string; onChange(digits: string): void }
 
-/** A number without a sign and without decimals. Other characters are not taken. */
+/** A number without a sign and decimals. The field ignores other characters. */
 export function WholeNumberField({ label, maxDigits, value, onChange }: WholeNumberProps) {
   return (
     <TextField

@@ -7,7 +7,7 @@ import { messages } from './messages.ts'
 type OperatorSelectProps<Offered> = {
   /** The type of the tested value. */
   type: FieldType
-  /** The tested field, if its name decides about the words. */
+  /** The tested field, if its name affects the words. */
   field?: string
   operators?: readonly Operator[]
   /** The quantifiers of a relationship, which come before the operators. */

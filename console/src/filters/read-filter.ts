@@ -15,14 +15,14 @@ import {
 import { notShown, textOfOperand } from './operand-text.ts'
 import { readPeriod, relativeOperands } from './relative-time.ts'
 
-/** Tells the type of a field, and for a relationship the types of its target's fields. */
+/** Returns the type of a field, and for a relationship the types of its target's fields. */
 export type FieldTypes = { typeOf(field: string): FieldType; targetOf(field: string): FieldTypes | undefined }
 
 /** Whether a value is a JSON object. */
 export const isObject = (value: unknown): value is Filter =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Reads a filter into a tree. Parts that the builder has no controls for stay as they are. */
+/** Reads a filter into a tree. Parts without controls in the builder stay unchanged. */
 export function readFilter(filter: Filter, types: FieldTypes): FilterGroup {
   const nodes = readMembers(filter, types)
   const [only] = nodes
@@ -55,7 +55,7 @@ function readMember(key: string, operand: unknown, types: FieldTypes): FilterNod
 function readGroup(mode: FilterGroup['mode'], filters: Filter[], types: FieldTypes): FilterGroup {
   const children = filters.map((filter): FilterNode => {
     const nodes = readMembers(filter, types)
-    // A filter without conditions matches everything, which a group without conditions would not say.
+    // A filter without conditions matches everything. An empty group would not express that.
     if (nodes.length === 0) return { id: newId(), kind: 'raw', filter }
     return nodes.length === 1 ? nodes[0]! : newGroup('all', nodes)
   })
@@ -114,7 +114,7 @@ function readField(field: string, operand: unknown, types: FieldTypes): FilterNo
 export const operatorsIn = (operand: unknown): Filter =>
   isObject(operand) && !relativeOperands.some(name => Object.hasOwn(operand, name)) ? operand : { $eq: operand }
 
-/** The quantifier that the API calls so. */
+/** The quantifier with this name in the API. */
 export const quantifierOf = (name: string) => quantifiers.find(each => `$${each}` === name)
 
 function readRelated(

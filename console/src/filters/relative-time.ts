@@ -12,7 +12,7 @@ export type Duration = { count: string; unit: DurationUnit }
 export const textOfDuration = ({ count, unit }: Duration): string =>
   `${unit === 'hours' ? 'PT' : 'P'}${count}${letters[unit]}`
 
-/** Reads a duration of one unit. Undefined for all others. */
+/** Reads a duration of one unit. Undefined for any other value. */
 export function durationOf(text: unknown): Duration | undefined {
   const [, count, letter] = /^PT?(\d*)([A-Z])$/.exec(String(text)) ?? []
   const unit = durationUnits.find(each => letters[each] === letter)
@@ -22,7 +22,7 @@ export function durationOf(text: unknown): Duration | undefined {
 
 const isComplete = (text: unknown) => Boolean(durationOf(text)?.count)
 
-/** The operands that the service computes from the time of its answer. */
+/** The operands that the service computes from the time of the request. */
 export const relativeOperands = ['$ago', '$from_now', '$today'] as const
 export type RelativeOperand = (typeof relativeOperands)[number]
 
@@ -43,7 +43,7 @@ export function isRelative(value: unknown): boolean {
   return name === '$today' ? operand === 'start' : (name === '$ago' || name === '$from_now') && isComplete(operand)
 }
 
-/** The operators that stand for a span of time, each with the operand that it begins with. */
+/** The operators for a span of time, each with its initial operand. */
 const periods = { in_last: 'P30D', in_next: 'P7D', before_today: '', anniversary: '7' } as const
 type Period = keyof typeof periods
 export const isPeriod = (operator: Operator): operator is Period => Object.hasOwn(periods, operator)
@@ -55,10 +55,10 @@ export function changeOperator({ operator: before, operand }: Test, operator: Op
   return { operator, operand: isKept ? operand : periods[operator] }
 }
 
-/** Times that never lie ahead, so that "in the last" needs no second bound. */
+/** Times that are never in the future, so that "in the last" needs no second bound. */
 const pastFields = ['created_at', 'updated_at']
 
-/** The operators of the API for a span of time. Undefined if the operator stands for none, or if the operand is not complete. */
+/** The operators of the API for a span of time. Undefined for any other operator, or an incomplete operand. */
 export function writePeriod(field: string, type: FieldType, { operator, operand }: Test): Filter | undefined {
   const now = type === 'date' ? { $today: 'start' } : { $ago: 'PT0S' }
   if (operator === 'before_today') return { $lt: { $today: 'start' } }
@@ -69,7 +69,7 @@ export function writePeriod(field: string, type: FieldType, { operator, operand 
   return { $gte: { $ago: operand }, ...(!pastFields.includes(field) && { $lte: now }) }
 }
 
-/** The span of time that the operators on a field stand for. Undefined if they stand for none. */
+/** The span of time that the operators on a field express. Undefined if they express none. */
 export function readPeriod(field: string, type: FieldType, operators: Filter): Test | undefined {
   if (!isTime(type)) return undefined
   const { $gte, $lte, $anniversary } = operators as Record<string, Record<string, unknown> | undefined>

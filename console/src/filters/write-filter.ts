@@ -4,7 +4,7 @@ import { linesOf, operandOfText } from './operand-text.ts'
 import { type FieldTypes, isObject, operatorsIn, quantifierOf } from './read-filter.ts'
 import { isPeriod, writePeriod } from './relative-time.ts'
 
-/** The filter that a tree stands for. Conditions that are not complete are left out. */
+/** The filter of a tree, without incomplete conditions. */
 export function writeFilter(group: FilterGroup, types: FieldTypes): Filter {
   return writeGroup(group, types) ?? {}
 }
@@ -17,7 +17,7 @@ function writeGroup({ mode, children }: FilterGroup, types: FieldTypes): Filter 
   return { $not: filters.length === 1 ? filters[0]! : { $or: filters } }
 }
 
-/** Joins filters in one object if none of their members is in the way of another. */
+/** Joins filters in one object if their members do not conflict. */
 function combine(filters: Filter[]): Filter {
   const joined: Filter = {}
   for (const [name, operand] of filters.flatMap(Object.entries)) {
@@ -28,7 +28,7 @@ function combine(filters: Filter[]): Filter {
   return joined
 }
 
-/** One operand for two of a field, or undefined if they need two conditions. */
+/** Joins two operands of a field, or returns undefined if they need two conditions. */
 function joinOperands(name: string, one: unknown, other: unknown): unknown {
   if (name.startsWith('$') || ['consents', 'contactable', 'deliverability'].includes(name)) return undefined
   const [first, second] = [operatorsIn(one), operatorsIn(other)]
@@ -44,10 +44,13 @@ function joinOperands(name: string, one: unknown, other: unknown): unknown {
 
 type JoinMembers = (name: string, one: unknown, other: unknown) => unknown
 
-/** Two operands of the same operator are one if they are equal. */
+/** Joins two operands of the same operator if they are equal. */
 const joinEqual: JoinMembers = (_, one, other) => (JSON.stringify(one) === JSON.stringify(other) ? one : undefined)
 
-/** The members of two objects in one. `joinMembers` joins two of the same name, and returns undefined if that cannot be. */
+/**
+ * Joins the members of two objects. `joinMembers` joins two members of the same name, or returns undefined if that is
+ * impossible.
+ */
 function join(one: Filter, other: Filter, joinMembers = joinEqual): Filter | undefined {
   const joined = { ...one }
   for (const [name, operand] of Object.entries(other)) {

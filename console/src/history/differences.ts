@@ -26,14 +26,14 @@ const isObject = (value: unknown): value is Values =>
 
 const attributeValuesOf = (values: Values): Values => (isObject(values.attribute_values) ? values.attribute_values : {})
 
-/** Members of a change that are no values, or that are shown in another way. */
+/** Members of a change that are no values, or are shown differently. */
 const unlisted = new Set(['attribute_values', 'consents', 'deliverability', 'merged_into'])
-/** The state that everything has by default. Only a placeholder is worth a word. */
+/** Whether the state is the default. Only another one, such as placeholder, is shown. */
 const isOrdinary = ({ key, before, after }: Difference) => key === 'state' && before === null && after === 'active'
 
 type Sides = Pick<Change, 'before' | 'after'>
 
-/** The members that differ, as far as they are among `keys`. A member without a value is null. */
+/** The members among `keys` that differ. A missing member is null. */
 function compare(
   group: Difference['group'],
   old: Values,
@@ -45,7 +45,7 @@ function compare(
     .filter(({ before, after }) => !isEqual(before, after))
 }
 
-/** The fields and attribute values that a change set. Those that stayed without a value are left out. */
+/** The fields and attribute values that a change set, without those that stayed empty. */
 export function differencesOf({ before, after }: Sides): Difference[] {
   const [old, now] = [before ?? {}, after ?? {}]
   const fields = compare('field', old, now).filter(({ key }) => !unlisted.has(key))
@@ -70,30 +70,32 @@ export function answersOf({ before, after }: Sides): AnswerDifference[] {
   }))
 }
 
-/** The address on a channel in a change: whether messages reached it. `reason` is that of a suppression. */
+/** The deliverability of an address on a channel in a change. `reason` is the reason of a suppression. */
 export type LoggedAddress = Pick<AddressDeliverability, 'channel' | 'state'> & Partial<Pick<Suppression, 'reason'>>
 
-/** The addresses that a change tells are suppressed, or are no longer. */
+/** The addresses that a change suppresses or makes deliverable again. */
 export function addressesOf({ before, after }: Sides) {
   const [old, now] = [before, after].map(side => listIn<LoggedAddress>(side, 'deliverability'))
   return now!.map(after => ({ before: old!.find(({ channel }) => channel === after.channel), after }))
 }
 
-/** The summary flags of all channels. They follow from the answers, and would answer if they were written. */
+/** The summary flags of all channels. They follow from the answers, and a written flag would record an answer. */
 export const summaryFlags = Object.values(channels).map(({ flag }) => flag)
 
-/** Members of an entity or a change that no write sets: kith keeps them, or they follow from the answers of the person. */
+/**
+ * Members of an entity or a change that no write sets: kith maintains them, or they follow from the person's answers.
+ */
 const unwritable = new Set([
   ...['id', 'record_id', 'stack_key', 'mobile_e164', 'state', 'version', 'created_at', 'updated_at', 'as_of'],
   ...['consents', ...summaryFlags, 'attribute_values', 'deliverability'],
 ])
 
-/** The values that differ from those of another time: `settable` ones can be written, and `fixed` ones cannot. */
+/** The values that differ from an earlier state: `settable` values can be written, and `fixed` values cannot. */
 export type Restoration = { settable: Difference[]; fixed: Difference[] }
 
 /**
- * The values that a write must set so that an entity has the values of `then` again. Consent answers are not among them: only the person
- * answers. Links to erased targets cannot be written.
+ * The values that a write must set to restore the values of `then`. Consent answers are not included, because only the
+ * person answers. Links to erased targets cannot be written.
  */
 export function valuesToRestore(now: Entity, then: Values): Restoration {
   const fields = Object.keys(then).filter(key => !unwritable.has(key))

@@ -30,7 +30,9 @@ export function nameOf(
 
 type LoggedValueProps = { difference: Difference; value: unknown; attributes: ReadonlyMap<string, Attribute> }
 
-/** A value by its type. The state of an entity is a word of kith. The names of targets were those of that time, so they are no links. */
+/**
+ * A value by its type. The state of an entity is translated. Targets have the names of that time, so they are no links.
+ */
 function LoggedValue({ difference: { group, key }, value, attributes }: LoggedValueProps) {
   const states: Record<string, string> = useMessages(entityMessages).states
   const attribute = group === 'attribute' ? attributes.get(key) : undefined
@@ -46,7 +48,7 @@ export function HistoryChanges({ owner, change }: { owner: string; change: Chang
   const { definitions } = useDefinitions()
   const attributes = attributesOf(definitions, owner)
   const answers = answersOf(change)
-  // The summaries of the answers follow from them, and repeat what the answers say.
+  // The summary flags follow from the answers, and only repeat them.
   const summaries = new Set<string>(answers.map(({ channel }) => channels[channel].flag))
   const differences = differencesOf(change).filter(({ key }) => !summaries.has(key))
   const isFirst = change.operation === 'create'
@@ -74,7 +76,8 @@ export function HistoryChanges({ owner, change }: { owner: string; change: Chang
   })
   const facts = [...values, ...given, ...reached]
   if (facts.length === 0)
-    // An erasure takes the values of every change. A write has values, and a creation at least the identifier or the state.
+    // An erasure removes the values of every change. Any other change has values, a creation at least the identifier or
+    // the state.
     return <p className="muted">{change.before === null ? texts.valuesErased : texts.noValues}</p>
   return (
     <div className={styles.changes}>
@@ -84,14 +87,14 @@ export function HistoryChanges({ owner, change }: { owner: string; change: Chang
 }
 
 type StepProps = {
-  /** Whether there is no value before, as in a creation. */
+  /** Whether there is no previous value, as in a creation. */
   isFirst: boolean
   isEmpty: boolean
   before: ReactNode
   children: ReactNode
 }
 
-/** A value before and after. Screen readers are told which is which. */
+/** A value before and after. Screen readers get labels for both. */
 function Step({ isFirst, isEmpty, before, children }: StepProps) {
   const texts = useMessages(messages)
   if (isFirst) return <>{children}</>

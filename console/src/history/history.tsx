@@ -13,7 +13,7 @@ import { messages } from './messages.ts'
 import { SetBackDialog } from './set-back-dialog.tsx'
 import { type Happened, readPage, type Source } from './timeline.ts'
 
-/** An entry of the history: a change of the entity, or a record that is about it. */
+/** An entry of the history: a change of the entity, or a linked record. */
 export type Entry = Happened & ({ change: Change } | { change?: never; owner: string; record: Entity })
 
 export type HistoryProps = {
@@ -21,11 +21,11 @@ export type HistoryProps = {
   owner: string
   /** The internal identifier: the `id` of a person, the `record_id` of a record. It also finds a deleted one. */
   id: string
-  /** The version that the page shows. The history is read again when it changes. */
+  /** The version that the page shows. When it changes, the history is read again. */
   version?: number | undefined
   /** The past version that the page shows, which the history marks. */
   shownVersion?: number | undefined
-  /** Shows the entity as it was. Without it, the entries have no such action. */
+  /** Shows the entity in a version. Without this handler, the entries have no such action. */
   onShowVersion?: ((version: number) => void) | undefined
   /** Whether changes can be undone: not for the records of an event stack, and not while the page shows a past state. */
   canUndo?: boolean
@@ -38,7 +38,7 @@ export type HistoryProps = {
 
 const pageSize = 25
 
-/** Queries of the history of an entity, for a write that adds to it. */
+/** The key of all queries of an entity's history, for a write that adds to it. */
 export const historyKey = (owner: string, id: string) => ['history', owner, id]
 
 const changesOf = (owner: string, id: string): Source<Entry> => ({
@@ -111,7 +111,10 @@ export function History({ owner, id, version, shownVersion, onShowVersion, ...pr
   )
 }
 
-/** The fields that follow from consent answers, which only the person changes. A change of these alone stays. */
+/**
+ * The fields that follow from consent answers, which only the person changes. A change of only these fields cannot be
+ * undone.
+ */
 const followsFromAnswers = new Set<string>([...summaryFlags, 'state'])
 const canBeUndone = (change: Change) =>
   change.operation === 'update' &&

@@ -28,7 +28,7 @@ type SetBackDialogProps = {
 
 type Plan = Restoration & { version: number }
 
-/** Shows which values an undone change or a restored version sets, and sets them. */
+/** Shows the values that an undone change or a restored version sets, and sets them. */
 export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: SetBackDialogProps) {
   const texts = useMessages(messages)
   const [hasConflict, setConflict] = useState(false)
@@ -44,7 +44,7 @@ export function SetBackDialog({ owner, id, change, version, onClose, onSaved }: 
   })
   const save = useWrite(
     ({ version, settable }: Plan) =>
-      // A target that is gone is refused. Otherwise it would come back as a placeholder.
+      // A missing target is refused. Otherwise it would come back as a placeholder.
       entities.patch({ id }, bodyOf(settable), { ifMatch: version, references: 'strict', representation: true }),
     {
       onSuccess: onSaved,

@@ -7,13 +7,16 @@ export type Source<Event extends Happened> = {
   read(after: string | undefined, signal: AbortSignal): Promise<{ events: readonly Event[]; next: string | undefined }>
 }
 
-/** The events of a source that no page shows yet, and where it goes on. A source that was read whole has no `next`. */
+/**
+ * The events of a source that no page shows yet, and the position of the next read. A source that was read completely
+ * has no `next`.
+ */
 type Rest<Event> = { waiting: readonly Event[]; next: string | undefined; isBegun: boolean }
 
 export type Page<Event> = { events: Event[]; rest: Rest<Event>[] | undefined }
 
 /**
- * Merges the sources into one page of `size`, newest first. `rest` is that of the page before; a page without one is
+ * Merges the sources into one page of `size`, newest first. `rest` comes from the previous page; a page without it is
  * the last. A source is read again only when all of its events are shown.
  */
 export async function readPage<Event extends Happened>(

@@ -13,7 +13,7 @@ import { ColumnTable } from '../ui/table.tsx'
 import { messages } from './messages.ts'
 import { jobsQuery } from './queries.ts'
 
-/** The page of the changes of many: what, who, when, and what became of them. Each leads to its refusals and its undo. */
+/** The page of the bulk changes: their content, author, time and outcome. Each leads to its refusals and its undo. */
 export function JobsPage() {
   const texts = useMessages(messages)
   const jobs = useInfiniteQuery(jobsQuery)

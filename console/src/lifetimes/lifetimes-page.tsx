@@ -42,7 +42,7 @@ export function LifetimesPage() {
   )
 }
 
-/** Whether a rule works, or has stopped itself. */
+/** Whether a rule is active, or has paused itself. */
 export function RuleState({ rule: { active, paused } }: { rule: RetentionRule }) {
   const texts = useMessages(messages)
   if (active) return <Badge kind="positive">{texts.stateActive}</Badge>

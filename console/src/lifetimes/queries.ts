@@ -1,6 +1,6 @@
 import { client, pagedQuery, readQuery } from '../app/client.ts'
 
-/** All queries of rules and holds, for a write that changes what they show. */
+/** The key of all queries of rules and holds, for a write that affects them. */
 export const lifetimesKey = ['lifetimes']
 
 export const rulesQuery = readQuery([...lifetimesKey, 'rules'], options => client.retentionRules.list(options).all())

@@ -10,7 +10,7 @@ import { Select } from '../ui/select.tsx'
 import { messages } from './messages.ts'
 import { lifetimesKey } from './queries.ts'
 
-/** A dialog that makes a rule, which is turned off, or changes one. */
+/** A dialog that creates an inactive rule, or changes a rule. */
 export function RuleForm({ rule, onClose }: { rule: RetentionRule | null; onClose: () => void }) {
   const texts = useMessages(messages)
   const { data: segments = [] } = useQuery(segmentsQuery)

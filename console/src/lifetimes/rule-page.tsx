@@ -16,7 +16,7 @@ import { messages } from './messages.ts'
 import { lifetimesKey, previewQuery, ruleQuery, rulesQuery, runsQuery } from './queries.ts'
 import { RuleForm } from './rule-form.tsx'
 
-/** The page of a retention rule: the people that it would take today, and its runs. */
+/** The page of a retention rule: the people that it would erase or delete today, and its runs. */
 export function RulePage() {
   const texts = useMessages(messages)
   const formats = useFormats()

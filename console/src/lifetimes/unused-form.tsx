@@ -11,8 +11,8 @@ import { messages } from './messages.ts'
 import { lifetimesKey } from './queries.ts'
 
 /**
- * A dialog for the people who are in none of some segments: it makes a segment of them, and a rule that is turned off, whose page previews
- * those who have been in it for long enough.
+ * A dialog for the people who are in none of the chosen segments. It creates a segment of them and an inactive rule.
+ * The page of the rule previews the people who have been in the segment for long enough.
  */
 export function UnusedForm({ onClose }: { onClose: () => void }) {
   const texts = useMessages(messages)
@@ -30,7 +30,7 @@ export function UnusedForm({ onClose }: { onClose: () => void }) {
   const make = useWrite(
     async () => {
       const segment = { key: draft.key, filter }
-      // A rule that was refused leaves its segment, which the next attempt takes.
+      // A refused rule leaves its segment, and the next attempt reuses it.
       if (made.current !== JSON.stringify(segment)) await client.segments.create(segment)
       made.current = JSON.stringify(segment)
       return client.retentionRules.create({ segment: draft.key, after_days: Number(draft.after_days), action: 'erase' })

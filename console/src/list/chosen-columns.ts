@@ -7,10 +7,10 @@ import type { Change, ListSearch } from './search.ts'
 
 const ofPeople = ['email', 'external_id', 'mobile_number', 'language', 'created_at']
 
-/** The default columns of a list. Those of records are their attributes, or all values in one column. */
+/** The default columns of a list. For records these are the attributes, or all values in one column. */
 function standardColumns(owner: string, { attributes, stacks }: Definitions): string[] {
   if (owner === 'people') return ofPeople
-  // The first column may be an attribute already, if the records are named by it.
+  // The first column may already be an attribute, if it is the name of the records.
   const label = stacks.find(({ key }) => key === owner)?.label
   const own = attributes.filter(
     attribute => attribute.owner === owner && attribute.state === 'active' && label !== `{${attribute.key}}`,
@@ -21,7 +21,7 @@ function standardColumns(owner: string, { attributes, stacks }: Definitions): st
 
 const storageKey = (owner: string) => `kith.${owner}.columns`
 
-/** The names of the columns: those of the address, else those chosen here before, else the standard ones. */
+/** The names of the columns: from the address, else chosen earlier in this browser, else the default ones. */
 export function chosenColumns(owner: string, inAddress: string | undefined, definitions: Definitions): string[] {
   const text = inAddress ?? localStorage.getItem(storageKey(owner))
   const names = text === null ? standardColumns(owner, definitions) : text.split(',')
@@ -39,7 +39,7 @@ function storedWidths(owner: string): Readonly<Record<string, number>> {
   }
 }
 
-/** The names of the columns of a list and their widths, which this browser keeps, and what changes them. */
+/** The names of a list's columns and their widths, which this browser stores, and the functions that change them. */
 export function useChosenColumns(owner: string, search: ListSearch, change: Change) {
   const { definitions } = useDefinitions()
   const [widths, setWidths] = useState(() => storedWidths(owner))

@@ -12,7 +12,7 @@ import { messages } from './messages.ts'
 
 type ColumnsDialogProps = { owner: string; columns: ChosenColumns; onClose(): void }
 
-/** The width that a button begins from, and the step of one press, in pixels. */
+/** The initial width for the buttons, and the step of one press, in pixels. */
 const [standardWidth, widthStep] = [200, 40]
 
 /** Chooses the columns of the table, their order and widths. The table changes at once. */

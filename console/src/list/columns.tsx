@@ -32,7 +32,7 @@ export function useColumnFields(owner: string): FilterField[] {
   }, [owner, definitions, texts])
 }
 
-/** The columns of the table: what names an entity, and the chosen fields. */
+/** The columns of the table: the name of an entity, and the chosen fields. */
 export function useColumns(owner: string, names: readonly string[]): Column<Row>[] {
   const texts = useMessages(messages)
   const { definitions } = useDefinitions()
@@ -68,13 +68,13 @@ export function useColumns(owner: string, names: readonly string[]): Column<Row>
   }, [owner, texts, definitions, fields, formats, key])
 }
 
-/** The least widths of columns in pixels, where the usual one cuts values or the header. */
+/** The minimum widths of columns in pixels, if the default would cut values or the header. */
 const minWidths: Record<string, number> = { email: 215, mobile_number: 170, language: 100, attribute_values: 240 }
 
 const minWidthOf = (name: string, field: FilterField | undefined) =>
   minWidths[name] ?? (field?.type === 'datetime' ? 200 : field?.type === 'relation' ? 200 : 130)
 
-/** Which fields have an order. An attribute without an index may get one. */
+/** The fields that can be sorted. An attribute without an index may get one. */
 function sortableFields(owner: string, definitions: Definitions) {
   const attributes = attributesOf(definitions, owner)
   return ({ name, type }: FilterField) =>
@@ -92,7 +92,7 @@ function fieldValue(row: Row, name: string): unknown {
 /** The names of the targets of a relationship. */
 const labelsOf = (row: Row, name: string) => row.relationship_labels?.[name.slice(attributePrefix.length)]
 
-/** A name for an entity that may have none. */
+/** The name of an entity, or null. */
 export const nameOf = ({ label, first_name, last_name, email, external_id }: Row): string | null =>
   label || [first_name, last_name].filter(Boolean).join(' ') || (email as string | null | undefined) || external_id
 
@@ -109,11 +109,14 @@ function NameCell({ owner, row }: { owner: string; row: Row }) {
   )
 }
 
-/** A cell shows a line, and the first targets of a relationship. The page of the entity shows the whole value. */
+/** A cell shows one line, and the first targets of a relationship. The page of the entity shows the whole value. */
 const [maxShown, maxTargets] = [200, 5]
 const cut = (text: string) => (text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)
 
-/** Formats values by the types of their fields. A value of another type, which may have been stored before, is shown as it is. */
+/**
+ * Formats values by the types of their fields. A value of another type, which is older than the declaration, is
+ * unchanged.
+ */
 function cellFormat(texts: (typeof messages)['en'], formats: Formats) {
   const format = (field: FilterField | undefined, value: unknown): string => {
     if (value === null || value === undefined) return ''

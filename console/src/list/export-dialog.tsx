@@ -60,7 +60,7 @@ function ExportForm({ query, columns, onClose }: ExportDialogProps) {
   )
 }
 
-/** Reads the pages of a list one after the other, with whole entities. */
+/** Reads the pages of a list in sequence, with whole entities. */
 function pagesOf(query: ListQuery): ExportedList['readNext'] {
   let next: string | null | undefined
   return async options => {
@@ -71,7 +71,7 @@ function pagesOf(query: ListQuery): ExportedList['readNext'] {
   }
 }
 
-/** The columns of the table, after the identifier and the name. A number has its prefix before it. */
+/** The columns of the table, after the identifier and the name. The prefix comes before the phone number. */
 function exportedColumns(owner: string, shown: readonly string[]): string[] {
   if (owner !== 'people') return [...new Set(['external_id', ...shown])]
   const withPrefixes = shown.flatMap(name => (name === 'mobile_number' ? ['mobile_prefix', name] : [name]))

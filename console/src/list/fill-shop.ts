@@ -6,7 +6,7 @@ import { client } from '../app/client.ts'
 /** The people of the sample shop. They determine all other counts. */
 const people = 1_000
 
-/** Fills the organization with the sample shop of `kith seed`. `progress` hears how much is done, from 0 to 1. */
+/** Fills the organization with the sample shop of `kith seed`. `progress` gets the completed fraction, from 0 to 1. */
 export async function fillShop(progress: (done: number) => void): Promise<void> {
   const dataset = { people, seed: 1, consentTypeIds: await declareShop() }
   const lines = linesIn(dataset)
@@ -15,7 +15,7 @@ export async function fillShop(progress: (done: number) => void): Promise<void> 
   for (const file of files) {
     const counts = await sendFile(client, dataset, file, {
       progress: ({ received }) => progress((sent + received) / lines),
-      // The lines are those of the program: a definition of the organization refuses one, and the list shows the rest.
+      // kith generates the lines. A definition of the organization may refuse some, and the list shows the others.
       refused: () => {},
     })
     sent += counts.received
@@ -23,7 +23,7 @@ export async function fillShop(progress: (done: number) => void): Promise<void> 
   }
 }
 
-/** Declares what the organization lacks of the shop, and returns the ids of its consent types. */
+/** Declares the definitions of the shop that the organization lacks, and returns the ids of its consent types. */
 async function declareShop() {
   const { schema } = client
   const current = await schema.get()

@@ -23,7 +23,7 @@ type FilterPanelProps = {
   ref?: RefObject<HTMLDivElement | null>
 }
 
-/** The editor of the filter above the list. It counts what the filter matches before it is applied. */
+/** The editor of the filter above the list. It counts the matches of the filter before it is applied. */
 export default function FilterPanel({ owner, search, change, onClose, ref }: FilterPanelProps) {
   const own = useRef<HTMLDivElement>(null)
   const texts = useMessages(messages)
@@ -53,7 +53,7 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
       >
         {isReady ? (
           <FilterDraft
-            // The address changed, by back, another segment or another owner: the editor begins anew with its filter.
+            // When the address changes, by back, another segment or another owner, the editor restarts with its filter.
             key={JSON.stringify([owner, applied, search.segment])}
             applied={applied}
             onApply={apply}
@@ -69,12 +69,12 @@ export default function FilterPanel({ owner, search, change, onClose, ref }: Fil
 
 type FocusedPanelProps = Required<Pick<FilterPanelProps, 'ref' | 'onClose'>> & { isReady: boolean; children: ReactNode }
 
-/** Gives the focus to its first field when it opens, and closes on Escape, unless that closes a list of choices. */
+/** Focuses its first field when it opens, and closes on Escape, unless Escape closes a list of choices. */
 function FocusedPanel({ ref, isReady, onClose, children }: FocusedPanelProps) {
   const closesList = useRef(false)
   const hadFocus = useRef(false)
   useEffect(() => {
-    // Another owner loads what the panel needs anew, while the focus is elsewhere.
+    // For another owner, the panel loads its data again while the focus is elsewhere.
     if (!isReady || hadFocus.current) return
     hadFocus.current = true
     ref.current?.querySelector('input')?.focus()
@@ -83,7 +83,7 @@ function FocusedPanel({ ref, isReady, onClose, children }: FocusedPanelProps) {
     // biome-ignore lint/a11y/noStaticElementInteractions: the key is that of the fields in it
     <div
       ref={ref}
-      // A list is closed again by the time that the key arrives here.
+      // A list of choices is already closed when the key arrives here.
       onKeyDownCapture={({ target }) => {
         closesList.current = (target as Element).closest('[aria-expanded=true], [role=listbox], [role=menu]') !== null
       }}
@@ -122,7 +122,7 @@ function FilterDraft({ applied, onApply, editor }: FilterDraftProps) {
 
 const countPauseMs = 300
 
-/** How many people a filter matches that is not applied yet, or what is wrong with it and where. */
+/** The number of people that match a draft of the filter, or its fault with the place. */
 function DraftCount({ owner, draft }: { owner: string; draft: Filter | undefined }) {
   const texts = useMessages(messages)
   const { number } = useFormats()

@@ -12,7 +12,7 @@ import { messages } from './messages.ts'
 
 type IndexDialogProps = { attribute: Attribute; onClose(): void; onIndexed(): void }
 
-/** Says why the list cannot be sorted by an attribute, and offers to index it. */
+/** Explains why the list cannot be sorted by an attribute, and offers to index it. */
 export default function IndexDialog({ attribute, onClose, onIndexed }: IndexDialogProps) {
   const texts = useMessages(messages)
   const { percent } = useFormats()

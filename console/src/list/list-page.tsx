@@ -16,7 +16,7 @@ import { countQuery, type ListQuery, type ListResult, listOf, listQuery } from '
 import type { Change, ListSearch } from './search.ts'
 import { Toolbar } from './toolbar.tsx'
 
-// Dialogs and the filter are loaded when they are opened first, so that the list comes early.
+// Dialogs and the filter load when they are first opened, so that the list appears early.
 const FilterPanel = lazy(() => import('./filter-panel.tsx'))
 const ColumnsDialog = lazy(() => import('./columns-dialog.tsx'))
 const ExportDialog = lazy(() => import('./export-dialog.tsx'))
@@ -27,7 +27,7 @@ export function ListPage() {
   const { stackKey } = useParams({ strict: false })
   const { definitions, isLoading, error, refetch } = useDefinitions()
   if (stackKey === undefined) return <List key="people" owner="people" />
-  // The columns of records follow from the schema.
+  // The columns of records depend on the schema.
   if (isLoading) return <Loading />
   if (!error) return <List key={stackKey} owner={stackKey} stackName={ownerName(stackKey, definitions, stackKey)} />
   return (
@@ -37,7 +37,7 @@ export function ListPage() {
   )
 }
 
-/** A list. Its address has its whole state. */
+/** A list. The address has its whole state. */
 function List({ owner, stackName }: { owner: string; stackName?: string }) {
   const texts = useMessages(messages)
   const kind = texts.kinds[stackName === undefined ? 'people' : 'records']
@@ -46,7 +46,7 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
   const canWrite = useScope(scopesOf(owner).write)
   const [opened, setOpened] = useState<'columns' | 'export'>()
   const [isFilterOpen, setFilterOpen] = useState(false)
-  // A change of the list shows its beginning. The router would keep the place that was scrolled to.
+  // A changed list starts at its beginning. The router would keep the scroll position.
   const change: Change = (changed, replace = false) =>
     navigate({ to: '.', search: before => ({ ...before, ...changed }) as never, replace, resetScroll: false })
   const columns = useChosenColumns(owner, search, change)
@@ -122,7 +122,7 @@ function List({ owner, stackName }: { owner: string; stackName?: string }) {
   )
 }
 
-/** The number of entities in the list. The exact one comes after the first rows. */
+/** The number of entities in the list. The exact number loads after the first rows. */
 function Count({ query: { owner, text, filter }, list }: { query: ListQuery; list: ListResult }) {
   const texts = useMessages(messages)
   const { count, atLeast } = texts.kinds[owner === 'people' ? 'people' : 'records']

@@ -72,7 +72,7 @@ export function ListTable({ search, query, list, columns: chosenColumns, change 
             rows={rows}
             rowKey={rowKey}
             hasMore={hasNextPage && !error}
-            // A new function for each page makes the table ask again after a page that brought no row into sight.
+            // A new function for each page lets the table ask again after a page without a row in sight.
             onEndReached={() => !isFetchingNextPage && !isPlaceholderData && fetchNextPage()}
             sort={query.text === '' ? sortOf(search) : undefined}
             onSort={sort}
@@ -111,7 +111,7 @@ export function ListTable({ search, query, list, columns: chosenColumns, change 
 
 const rowKey = ({ id }: Row) => id
 
-/** The row that the keys j and k have reached. It begins before the first row in each list. */
+/** The row that the keys j and k have reached. In each list it starts before the first row. */
 function usePosition(query: ListQuery, rows: readonly Row[]) {
   const texts = useMessages(messages)
   const listKey = JSON.stringify([query.text, query.filter, query.sort])
@@ -125,8 +125,8 @@ function usePosition(query: ListQuery, rows: readonly Row[]) {
 }
 
 /**
- * Gives the focus to the first row if the row that had it went with its list. The focus stays in the results of a
- * search while better ones arrive.
+ * Focuses the first row if the focused row disappeared with its list. The focus stays in the results of a search while
+ * better results arrive.
  */
 function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
   const list = useRef<HTMLDivElement>(null)
@@ -147,7 +147,7 @@ function useKeptFocus(listKey: string, isPlaceholderData: boolean) {
   }
 }
 
-/** Why the list is empty, and how to begin. */
+/** The reason why the list is empty, and how to begin. */
 function NothingListed({ query: { owner, text, filter }, change }: { query: ListQuery; change: Change }) {
   const texts = useMessages(messages)
   const isOfPeople = owner === 'people'

@@ -30,13 +30,13 @@ export type ListResult = UseInfiniteQueryResult<InfiniteData<ListPage>>
 export function listOf(owner: string, search: ListSearch, columns: readonly string[]): ListQuery {
   const text = search.text?.trim() ?? ''
   const filter = effectiveFilter(search)
-  // A search has an order of its own and returns whole entities.
+  // A search has its own order and returns whole entities.
   if (text !== '') return { owner, text, filter, sort: undefined, fields: [] }
   const fields = columns.includes('mobile_number') ? ['mobile_prefix', 'mobile_e164', ...columns] : [...columns]
   return { owner, text, filter, sort: sortOf(search), fields }
 }
 
-/** The members that every row needs, whatever its columns are. */
+/** The members that every row needs, with any columns. */
 const rowFields = (owner: string) =>
   owner === 'people'
     ? ['id', 'external_id', 'first_name', 'last_name', 'email', 'state']
@@ -44,7 +44,7 @@ const rowFields = (owner: string) =>
 
 /** The API accepts at most this many fields. */
 const maxFields = 100
-/** The first page is small, so that it comes early. The later ones are read ahead of the scrolling. */
+/** The first page is small, so that it loads early. Later pages are read ahead of the scrolling. */
 const [firstPageSize, pageSize, searchPageSize] = [50, 200, 50]
 
 type ReadOptions = { after?: string | undefined; size: number; signal?: AbortSignal | undefined }
@@ -94,7 +94,7 @@ async function search({ owner, text, filter }: ListQuery, { after, size, signal 
 
 type SearchOptions = { size: number; labels: true; after: string | undefined; signal?: AbortSignal }
 
-/** Without a searchable attribute, records are found by their identifiers only, in a search that names their stack. */
+/** Without a searchable attribute, only their identifiers find records, in a search that names their stack. */
 async function searchPage(owner: string, text: string, options: SearchOptions): Promise<ListPage> {
   if (isSearchable(owner, queryClient.getQueryData(schemaQuery.queryKey) ?? noDefinitions))
     return pageOf((await entitiesOf(owner).search(text, options).page()) as Page<Entity>)

@@ -2,9 +2,9 @@ import type { Filter } from '@kith/client'
 import { addressReader, anyText, filterOfAddress, oneOf, text, textLike } from '../app/search-params.ts'
 import type { Sort } from '../ui/virtual-table.tsx'
 
-/** The state of a list, as its address carries it. */
+/** The state of a list, from its address. */
 export const validateListSearch = addressReader({
-  /** The text that was searched for. */
+  /** The searched text. */
   text,
   /** A filter of the API. Beside a segment, it is the changed filter of the segment. */
   filter: filterOfAddress,
@@ -19,10 +19,10 @@ export const validateListSearch = addressReader({
 })
 export type ListSearch = ReturnType<typeof validateListSearch>
 
-/** Writes members of the address. Undefined removes one. */
+/** Writes members of the address. Undefined removes a member. */
 export type Change = (changed: Partial<Record<keyof ListSearch, unknown>>, replace?: boolean) => void
 
-/** The order that `sort` of the address stands for. */
+/** The order by `sort` of the address. */
 export function sortOf({ sort }: ListSearch): Sort | undefined {
   if (sort === undefined) return undefined
   return sort.startsWith('-') ? { field: sort.slice(1), direction: 'desc' } : { field: sort, direction: 'asc' }
@@ -30,7 +30,7 @@ export function sortOf({ sort }: ListSearch): Sort | undefined {
 
 export const sortText = ({ field, direction }: Sort): string => (direction === 'desc' ? `-${field}` : field)
 
-/** The filter that the list applies: the changed filter of a segment takes its place. */
+/** The filter that the list applies. The changed filter of a segment replaces the segment. */
 export function effectiveFilter({ filter, segment }: ListSearch): Filter | undefined {
   if (filter && Object.keys(filter).length > 0) return filter
   return segment === undefined ? undefined : ({ $segment: segment } as Filter)

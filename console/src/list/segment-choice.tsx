@@ -46,7 +46,7 @@ export default function SegmentChoice({ search, change }: { search: ListSearch; 
           aria-label={texts.segment}
           options={[
             { value: everybody, label: texts.everybody },
-            // The address may name a segment that was deleted. The choice shows it, so that another can be made.
+            // The address may name a deleted segment. The choice shows it, so that another one can be chosen.
             ...(search.segment && !segment ? [{ value: search.segment, label: search.segment }] : []),
             ...segments.map(({ key, name }) => ({
               value: key,

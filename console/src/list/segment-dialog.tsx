@@ -54,7 +54,7 @@ export default function SegmentDialog({ kind, segment, filter, onClose, onSaved 
         ])
         onSaved(saved)
       },
-      // The list and the count of a segment have its old filter.
+      // The list and the count of a segment are based on its old filter.
       refresh: [['segments'], ...(isNew ? [] : [['entities', 'people']])],
     },
   )

@@ -12,7 +12,7 @@ import styles from './list.module.css'
 import { messages } from './messages.ts'
 import type { Change, ListSearch } from './search.ts'
 
-// The list comes before the segments.
+// The segments load after the list.
 const SegmentChoice = lazy(() => import('./segment-choice.tsx'))
 
 type ToolbarProps = {
@@ -29,7 +29,7 @@ export function Toolbar({ owner, search, change, isFilterOpen, onFilter, filterB
   const texts = useMessages(messages)
   const { number } = useFormats()
   const hasSegments = useScope('schema:read') && owner === 'people'
-  // Records of a stack without a searchable attribute are found by a search of people and records.
+  // The search of people and records also finds records of a stack without a searchable attribute.
   const mayReadPeople = useScope('people:read')
   const isSearchable = useIsSearchable(owner) || mayReadPeople
   const conditions = search.filter ? countConditions(search.filter) : 0
@@ -50,10 +50,12 @@ export function Toolbar({ owner, search, change, isFilterOpen, onFilter, filterB
   )
 }
 
-/** A key searches at once if the search before began longer ago than this, else after this pause without a key. */
+/**
+ * A keystroke searches at once if the previous search began longer ago than this. Otherwise it waits for this pause.
+ */
 const pauseMs = 100
 
-/** The field that searches while one types. */
+/** The field that searches while a person types. */
 function ListSearchField({ owner, text, change }: { owner: string; text: string; change: Change }) {
   const texts = useMessages(messages)
   const { search, searchHelp } = texts.kinds[owner === 'people' ? 'people' : 'records']
@@ -93,7 +95,7 @@ function ListSearchField({ owner, text, change }: { owner: string; text: string;
   )
 }
 
-/** Writes the typed text to the address after a pause, and returns the text that was written last. */
+/** Writes the typed text to the address after a pause, and returns the last written text. */
 function useSentText({ typed, text, change }: { typed: string; text: string; change: Change }) {
   const sent = useRef(text)
   const sentAt = useRef(0)
@@ -104,7 +106,7 @@ function useSentText({ typed, text, change }: { typed: string; text: string; cha
     const send = () => {
       sent.current = typed
       sentAt.current = performance.now()
-      // One entry of the history for a search, not one for each key.
+      // A search makes one entry in the history, not one per keystroke.
       latest.current.change({ text: typed === '' ? undefined : typed }, latest.current.text !== '')
     }
     const sinceMs = performance.now() - sentAt.current

@@ -15,7 +15,7 @@ type Finding = Report['findings'][number]
 
 const kinds = { ok: 'positive', warning: 'caution', wrong: 'negative' } as const
 
-/** The findings of `kith doctor`, the worst first, each with what to do. */
+/** The findings of `kith doctor` with their advice, the worst first. */
 export function DoctorSection() {
   const texts = useMessages(messages)
   const doctor = useQuery(doctorQuery)
@@ -114,7 +114,9 @@ function FindingItem({ finding: { check, verdict, message, advice } }: { finding
   )
 }
 
-/** The pages of the console that mend the findings of a check. The others are mended on the machine of the service. */
+/**
+ * The pages of the console that fix the findings of a check. Other findings are fixed on the machine of the service.
+ */
 const pages = {
   webhooks: { name: 'webhooks', link: { to: '/webhooks' } },
   followers: { name: 'webhooks', link: { to: '/webhooks' } },
@@ -124,7 +126,7 @@ const pages = {
 
 export const pageOf = (check: string) => (Object.hasOwn(pages, check) ? pages[check as keyof typeof pages] : undefined)
 
-/** The command that an advice names, to copy. Undefined if it names none that runs as it is. */
+/** The command in an advice, to copy. Undefined if the advice has none that runs unchanged. */
 export function commandOf(advice: string): string | undefined {
   const [, command] = /\b[Rr]un (kith (?:doctor|migrate|distribute|keys (?:rotate|rewrap)))\b/.exec(advice) ?? []
   return command

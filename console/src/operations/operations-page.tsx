@@ -134,7 +134,7 @@ function LoadPlots({ points }: { points: Point[] }) {
 const pollMs = 5_000
 const maxPoints = 120
 
-/** The values of one reading for the plots. A rate is the average since the reading before. */
+/** The values of one reading for the plots. A rate is the average since the previous reading. */
 type Point = {
   /** A Unix time in seconds. */
   at: number
@@ -161,7 +161,7 @@ const sum = (items: readonly { count: number }[]) => items.reduce((total, { coun
 
 function pointOf(now: OperationsMetrics, before: OperationsMetrics): Point {
   const seconds = Math.max(0.001, (Date.parse(now.at) - Date.parse(before.at)) / 1_000)
-  // Counters begin again with 0 when the service starts again.
+  // Counters restart at 0 when the service restarts.
   const rateOf = (count: (metrics: OperationsMetrics) => number) => Math.max(0, count(now) - count(before)) / seconds
   const answered = now.requests.durations.count - before.requests.durations.count
   const tookSeconds = now.requests.durations.sum_seconds - before.requests.durations.sum_seconds

@@ -21,7 +21,7 @@ type Method = NonNullable<ConsentAssignment['method']>
 /** The methods of an answer that a person records by hand. */
 const methods: Method[] = ['phone', 'paper', 'web_form', 'double_opt_in', 'gpc', 'other']
 const noText = 'none'
-/** The answer in the body of the write. */
+/** The path of the answer in the body of the write. */
 const place = '/consents/0'
 
 const effectiveOf = ({ consents }: Person, { consent_type_id, channel }: Purpose) =>
@@ -49,8 +49,8 @@ export const assignmentOf = (draft: AnswerDraft, { consent_type_id, channel }: P
 const maxRepeats = 3
 
 /**
- * Records an answer of a person who was read as `base`. Other values may have changed since then. If another answer
- * has, nothing is recorded, and the current person is returned.
+ * Records an answer of a person who was read as `base`. If only other values have changed since, it retries. If the
+ * answer to this purpose has changed, it records nothing and returns the current person.
  */
 async function recordAnswer(base: Person, draft: AnswerDraft, purpose: Purpose) {
   const body = { consents: [assignmentOf(draft, purpose)] }
@@ -155,7 +155,7 @@ export function AnswerFields({ draft, onChange, purpose: { type, channel } }: An
   )
 }
 
-/** The newest texts of a purpose, newest first. An answer by hand is not to an older one. */
+/** The latest texts of a purpose, newest first. A manually recorded answer never refers to an older one. */
 function useTextVersions(count: number, consentTypeId: number | undefined) {
   const texts = useMessages(consentMessages)
   const mayRead = useScope('schema:read')

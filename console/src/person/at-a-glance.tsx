@@ -24,7 +24,10 @@ import { decisionQuery, explain } from './decision.ts'
 import { glanceMessages } from './glance-messages.ts'
 import styles from './person.module.css'
 
-/** The facts for a telephone call: how to reach the person, whether she may be written to, and what she did lately. */
+/**
+ * The facts for a telephone call: the addresses of the person, the decisions whether to contact the person, and the
+ * recent activity.
+ */
 export function AtAGlance({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
   const sums = useSums(person.id)
@@ -56,7 +59,7 @@ function Part({ title, queries, children }: PartProps) {
   )
 }
 
-/** The number and the address, which a click calls and writes to. */
+/** The phone number and the email, as links. */
 function Contact({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
   const entityTexts = useMessages(entityMessages)
@@ -79,10 +82,10 @@ function Contact({ person }: { person: Person }) {
   )
 }
 
-/** The most purposes that the section shows, with one request each. The section of the consents has all. */
+/** The maximum number of purposes in this section, with one request each. The section of the consents has all. */
 const maxPurposes = 12
 
-/** For each channel the purposes, each with the decision and, where it is no, its first reason. */
+/** The purposes of each channel, each with the decision and, for a no, its first reason. */
 function MayBeWrittenTo({ person }: { person: Person }) {
   const texts = useMessages(glanceMessages)
   const { channels } = useMessages(entityMessages)
@@ -112,7 +115,7 @@ function Decisions({ channel, decided }: DecisionsProps) {
   const suppressions = useMessages(suppressionMessages).reasons
   const formats = useFormats()
   const { consent_types } = useDefinitions().definitions
-  // Without an address, no purpose has another answer.
+  // Without an address, the decision is the same for every purpose.
   if (decided.every(({ decision }) => decision.reasons[0]?.rule === 'no_address'))
     return <Badge kind="caution">{texts.noAddress[channel]}</Badge>
   return (
@@ -133,7 +136,7 @@ function Decisions({ channel, decided }: DecisionsProps) {
 /** The summary of the records of a stack for a person. `names` has the attributes of the measures. */
 type Sum = { stack: Stack; body: AggregateBody & Record<string, unknown>; names: (string | undefined)[] }
 
-/** The summaries of the stacks that define one, as far as the session may read the attributes that they name. */
+/** The summaries of the stacks that define one, if the session may read its attributes. */
 function useSums(id: string): Sum[] {
   const { definitions } = useDefinitions()
   const mayRead = useScope('records:read')

@@ -27,7 +27,7 @@ type ConsentDialogProps = {
   onClose: () => void
 }
 
-/** Why a person may be written to or not, the answers with their evidence, and a form for a new one. */
+/** The reasons why a person may be contacted or not, the answers with their evidence, and a form for a new answer. */
 export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentDialogProps) {
   const texts = useMessages(consentMessages)
   const entityTexts = useMessages(entityMessages)
@@ -59,7 +59,7 @@ export function ConsentDialog({ person, purpose, at, onShow, onClose }: ConsentD
   )
 }
 
-/** The rules that allow or forbid it, in their order. */
+/** The rules that allow or forbid contact, in their order. */
 function Decision({ decision: { allowed, reasons }, purpose }: { decision: ContactDecision; purpose: Purpose }) {
   const texts = useMessages(consentMessages)
   const suppressionTexts = useMessages(suppressionMessages)

@@ -74,7 +74,9 @@ export function ConsentsSection({ person, at, onShow }: ConsentsSectionProps) {
   )
 }
 
-/** The purposes and channels for which another person with the same address refused. Past refusals are not known. */
+/**
+ * The purposes and channels for which another person with the same address refused. Past states have no such refusals.
+ */
 function useAddressRefusals({ id, version }: Person, at: string | undefined): ReadonlySet<string> {
   const mayRead = useScope('consents:read')
   const { data } = useQuery({

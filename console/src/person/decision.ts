@@ -8,13 +8,13 @@ type Asked = { consent_type_id: number; channel: Channel }
 /** A purpose on a channel. `type` is undefined if the session may not read the schema. */
 export type Purpose = Asked & { name: string; type: ConsentType | undefined }
 
-/** Whether a person may be written to for a purpose, with the reasons. */
+/** Whether a person may be contacted for a purpose, with the reasons. */
 export const decisionQuery = ({ id, version }: Person, { consent_type_id, channel }: Asked, at?: string) =>
   readQuery(['consents', 'decision', id, version, consent_type_id, channel, at], ({ signal }) =>
     client.consents.contactable({ id }, { consent_type_id, channel }, { signal, ...(at !== undefined && { at }) }),
   )
 
-/** A rule that allows or forbids to write to a person, in a sentence. */
+/** A sentence for the rule that allows or forbids contact with a person. */
 export function explain(
   reason: ContactReason,
   channel: Channel,

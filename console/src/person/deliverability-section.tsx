@@ -12,7 +12,7 @@ import { Loaded } from '../ui/loaded.tsx'
 import { Badge, Facts, Section } from '../ui/page.tsx'
 import styles from './person.module.css'
 
-/** Whether messages reach the addresses of a person, beside what the person answered. */
+/** Whether messages reach the addresses of a person, independent of the person's answers. */
 export function DeliverabilitySection({ person, onRefresh }: { person: Person; onRefresh: () => void }) {
   const texts = useMessages(suppressionMessages)
   const addresses = useQuery(personAddressesQuery(person.id, person.version))

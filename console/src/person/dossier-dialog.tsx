@@ -18,7 +18,7 @@ type PageLanguage = NonNullable<DossierPageOptions['language']>
 const mediaTypes = { html: 'text/html', ndjson: 'application/x-ndjson' } as const
 type Format = keyof typeof mediaTypes
 
-/** Downloads everything that is held about a person: as a page for the person in its language, or as lines of JSON. */
+/** Downloads all stored data about a person: as a page in the person's language, or as lines of JSON. */
 export function DossierDialog({ id, person, onClose }: DossierDialogProps) {
   const texts = useMessages(rightsMessages)
   const formats = useFormats()

@@ -33,7 +33,7 @@ export function EraseDialog({ id, person, onClose }: { id: string; person: Perso
     onClose()
     if (!erase.data) return
     await navigate({ to: '/people/$externalId', params: { externalId: id }, search: { by: 'id' }, replace: true })
-    // The browser forgets the person, too.
+    // The cache of the browser drops the person, too.
     queryClient.removeQueries({ queryKey: ['consents'] })
     await queryClient.resetQueries({ queryKey: ['entities', 'people'] })
     await queryClient.resetQueries({ queryKey: ['history', 'people', id] })
@@ -80,7 +80,7 @@ type ReasonFormProps = {
   children?: ReactNode
 }
 
-/** Asks why people are erased, and with which records. */
+/** Asks for the reason of an erasure, and the records to erase. */
 export function ReasonForm({ reason, onChange, write, submit: action, onClose, children }: ReasonFormProps) {
   const texts = useMessages(rightsMessages)
   const [faults, setFaults] = useState<Faults>({})
@@ -147,8 +147,7 @@ function Preview({ erasure: { removed, record_ids, merged_ids, not_removed } }: 
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
   const names: Record<string, string> = texts.tables
-  // The tables have the order of their names, which begins with the most personal data. Tables without a name come
-  // last.
+  // The tables have the order of `names`, which begins with the most personal data. Other tables come last.
   const tables = [...new Set([...Object.keys(names), ...Object.keys(removed)])]
   return (
     <>

@@ -1,6 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** The texts of what a person's page says first, and of notes. */
+/** The texts of the summary on a person's page, and of notes. */
 export const glanceMessages = defineMessages({
   glance: ['At a glance', 'Auf einen Blick', 'In breve'],
   contact: ['Contact', 'Kontakt', 'Contatto'],

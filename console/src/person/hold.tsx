@@ -13,13 +13,13 @@ import { FormDialog } from '../ui/form.tsx'
 import { Notice, Problem } from '../ui/page.tsx'
 import { rightsMessages } from './rights-messages.ts'
 
-/** The hold of a person, if the session may see it and there is one. */
+/** The hold of a person, if it exists and the session may see it. */
 export function useHold(id: string) {
   const maySee = useScope('people:erase') && isUnlimited()
   return useQuery({ ...holdQuery(id), enabled: maySee }).data ?? undefined
 }
 
-/** Says on the page of a person that it is held, and ends the hold. */
+/** Shows the hold on the page of a person, and ends it. */
 export function HoldNotice({ id }: { id: string }) {
   const texts = useMessages(rightsMessages)
   const formats = useFormats()
@@ -40,7 +40,7 @@ export function HoldNotice({ id }: { id: string }) {
   )
 }
 
-/** Holds a person, or changes its hold. */
+/** Holds a person, or changes the hold. */
 export function HoldDialog({ id, person, onClose }: { id: string; person: Person | undefined; onClose: () => void }) {
   const texts = useMessages(rightsMessages)
   const hold = useHold(id)

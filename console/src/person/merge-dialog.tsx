@@ -34,7 +34,7 @@ type Named = { id: string; external_id: string | null; first_name?: unknown; las
 
 type MergeDialogProps = {
   person: Named
-  /** The other person, if it is chosen already. */
+  /** The other person, if already chosen. */
   with?: Named
   onClose: () => void
   onShow(person: Person): void
@@ -89,7 +89,7 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   const { data, error, refetch, isFetching } = useQuery({
     queryKey: ['entities', 'people', 'choice', searched],
     queryFn: async ({ signal }) => {
-      // An identifier is found at once. Words are found as soon as the search knows of the change.
+      // The lookup finds an identifier at once. The search finds words only after it has indexed the change.
       const { items: exact } = await client.people.lookup({ external_id: searched.slice(0, maxIdentifier) }, { signal })
       const search = client.people.search(searched, { size: resultSize, signal }).page()
       const { items: similar } = await search.catch(error => {
@@ -123,7 +123,7 @@ function PersonChoice({ without, onChoose }: { without: string; onChoose(person:
   )
 }
 
-/** Proposes the people who may be the same, with the reasons. */
+/** Proposes people who may be the same, with the reasons. */
 function Candidates({ of, onChoose }: { of: string; onChoose(person: Named): void }) {
   const texts = useMessages(duplicateMessages)
   const { data = [] } = useQuery(duplicatesOfQuery(of))

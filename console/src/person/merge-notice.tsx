@@ -15,7 +15,7 @@ import { rightsMessages } from './rights-messages.ts'
 
 type Kept = Unmerged<AnySchema>['changes']['kept']
 
-/** The values that the person keeps of the one who was merged into it, by reason. */
+/** The values that the survivor kept of the merged person, by reason. */
 function KeptValues({ kept }: { kept: Kept }) {
   const texts = useMessages(rightsMessages)
   const { fields } = useMessages(entityMessages)

@@ -12,14 +12,17 @@ import { TextField } from '../ui/field.tsx'
 import { FormDialog } from '../ui/form.tsx'
 import { glanceMessages } from './glance-messages.ts'
 
-/** The stack of notes, as POST /v1/schema/notes finds it: erased with the person, and with a text. Undefined if there is none yet. */
+/**
+ * The stack of notes, found like in POST /v1/schema/notes: erased with the person, and with a text. Undefined if the
+ * organization has none yet.
+ */
 export const notesOf = (definitions: Definitions) =>
   definitions.stacks.find(({ key, erased_with }) => {
     const text = attributesOf(definitions, key).get('text')
     return erased_with !== null && text?.type === 'text' && text.state === 'active'
   })
 
-/** Whether the session may write notes. A role can open the stack of notes only once there is one. */
+/** Whether the session may write notes. A role can open the stack of notes only after its creation. */
 function useMayNote(): boolean {
   const { fields } = useSession()
   const notes = notesOf(useDefinitions().definitions)

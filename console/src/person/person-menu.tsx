@@ -25,7 +25,7 @@ type PersonMenuProps = {
 
 type Action = 'merge' | 'dossier' | 'links' | 'delete' | 'hold' | 'erase'
 
-/** The scopes that an action takes. An action is shown if the session has them all. */
+/** The scopes that an action takes. An action is shown if the session has all of them. */
 const scopesOf: Record<Action, readonly string[]> = {
   merge: ['people:write', 'people:read'],
   links: ['people:write'],

@@ -1,6 +1,6 @@
 import { defineMessages } from '../app/language.tsx'
 
-/** The texts of what is done with a person as a whole: merge, erasure, legal hold, dossier and links. */
+/** The texts of actions on a whole person: merge, erasure, legal hold, dossier and links. */
 export const rightsMessages = defineMessages({
   more: ['More', 'Mehr', 'Altro'],
   delete: ['Delete…', 'Löschen …', 'Elimina…'],

@@ -44,7 +44,7 @@ function courseOf(rows: Row[], { unit, timeAt, isAdded }: Times): Bars | Course 
   const first = positions.reduce((one, other) => Math.min(one, other), Infinity)
   const last = positions.reduce((one, other) => Math.max(one, other), -Infinity)
   const length = last - first + 1
-  // Two dates that are far apart would make a plot of nothing.
+  // Two dates that are far apart would make an almost empty plot.
   if (dated.length < 2 || length > 2_000) return barsOf(rows)
   const series = new Map<string, { key: unknown; total: number; values: (number | null)[] }>()
   for (const [index, { by, value }] of dated.entries()) {
@@ -68,7 +68,7 @@ const dayMs = 86_400_000
 /** A Monday. */
 const firstMonday = Date.UTC(1970, 0, 5)
 
-/** The number of the span that begins at a day, so that neighbours differ by one. */
+/** The number of the span that begins at a day. The numbers of adjacent spans differ by one. */
 function spanNumber(unit: TimeUnit, day: string): number {
   const date = dateOf(day)
   const month = date.getUTCFullYear() * 12 + date.getUTCMonth()
@@ -87,7 +87,7 @@ function dayOfSpan(unit: TimeUnit, number: number): string {
 const monthsOf = { month: 1, quarter: 3, year: 12 }
 const isoDay = (timeMs: number) => new Date(timeMs).toISOString().split('T')[0]!
 
-/** The upper end of an axis: a round number, of which the half is round too. */
+/** The upper end of an axis: a round number whose half is round too. */
 export function axisEnd(max: number): number {
   if (max <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(max))

@@ -17,7 +17,7 @@ type ControlProps = {
   change(changed: Partial<Record<keyof ReportSearch, unknown>>): void
 }
 
-/** The choices of a report. Each has the name of what it sets in the request, by which a refusal finds it. */
+/** The choices of a report. Each choice is named after its member of the request, so that a refusal finds it. */
 export function ReportControls({ definitions, ...props }: ControlProps & { definitions: Definitions }) {
   const texts = useMessages(messages)
   const { scopes } = useSession()
@@ -29,7 +29,7 @@ export function ReportControls({ definitions, ...props }: ControlProps & { defin
         label={texts.owner}
         options={owners.map(owner => ({ value: owner, label: ownerName(owner, definitions, texts.people) }))}
         value={report.owner}
-        // The fields of another owner are others.
+        // Another owner has other fields.
         onChange={owner => change({ ...empty, owner })}
       />
       <MeasureControls {...props} />
@@ -45,7 +45,7 @@ const empty = {
   ...{ measure: undefined, of: undefined, p: undefined, filter: undefined, sort: undefined, limit: undefined },
 }
 
-/** Stands for no group: a list has no empty value, and no field has this name. */
+/** The value for no group. A list cannot have an empty value, and no field has this name. */
 const none = 'none'
 
 function GroupControls({ report, fields, change, index }: ControlProps & { index: 0 | 1 }) {
@@ -55,7 +55,7 @@ function GroupControls({ report, fields, change, index }: ControlProps & { index
   const [name, by] = index === 0 ? (['group', 'by'] as const) : (['group2', 'by2'] as const)
   const choose = (chosen: string) => {
     if (chosen !== none) return change({ [name]: chosen, [by]: undefined, ...(index === 0 && { sort: undefined }) })
-    // The second group takes the place of the first.
+    // The second group replaces the first one.
     const second = report.groups[1]
     if (index === 1) return change({ group2: undefined, by2: undefined })
     change({ group: second?.field.name, by: second?.by, group2: undefined, by2: undefined, sort: undefined })
@@ -69,7 +69,7 @@ function GroupControls({ report, fields, change, index }: ControlProps & { index
         placeholder={texts.noGroup}
         choices={[
           { name: none, label: texts.noGroup },
-          // The same time twice is of use, such as by year and by month.
+          // The same time can be chosen twice, such as by year and by month.
           ...fields.filter(field => isGroupable(field) && (isTime(field) || field.name !== other?.field.name)),
         ]}
         value={group?.field.name ?? none}
@@ -160,6 +160,6 @@ function OrderControls({ report: { order, limit }, change }: ControlProps) {
   )
 }
 
-/** The values of a list, with that of the address. */
+/** The values of a list, including the value of the address. */
 const withValue = (values: readonly number[], value: number) =>
   [...new Set([...values, value])].sort((one, other) => one - other)

@@ -29,7 +29,7 @@ import type { ReportSearch } from './search.ts'
 
 const FilterPanel = lazy(() => import('../list/filter-panel.tsx'))
 
-/** The page of a report: what it counts, and the result as a table and a plot. Its address has its whole state. */
+/** The page of a report: its choices, and the result as a table and a plot. The address has its whole state. */
 export function ReportPage() {
   const texts = useMessages(messages)
   const mayReadSchema = useScope('schema:read')
@@ -184,8 +184,8 @@ type Words = { measure: string; identifier: string; locale: string }
 type Cell = string | number | boolean | null
 
 /**
- * A result as a CSV file for spreadsheets of the locale. The target of a relationship has its name, as on the
- * page, and its identifier. No text runs as a formula.
+ * A result as a CSV file for spreadsheets of the locale. The target of a relationship has its name and its identifier.
+ * No text runs as a formula.
  */
 export function csvOf({ report, aggregate, labels }: Result, { measure, identifier, locale }: Words): string {
   const header = report.groups.flatMap(({ field: { label, target } }) =>

@@ -6,7 +6,7 @@ import type { Result } from './report.ts'
 import { type ReportTexts, useReportTexts } from './report-texts.ts'
 import styles from './reports.module.css'
 
-/** Draws a result: bars of the groups, or bars or lines over time. The table has the same as text. */
+/** Draws a result: bars of the groups, or bars or lines over time. The table shows the same as text. */
 export function ReportPlot(result: Result) {
   const texts = useMessages(messages)
   const { locale } = useLanguage()
@@ -34,7 +34,7 @@ type PlotProps<Plot> = { plot: Plot; result: Result; label: string; words: Repor
 
 const [barHeight, barGap, textHeight] = [12, 10, 18]
 const rowHeight = textHeight + barHeight + barGap
-/** A longer name of a group would run into its value. */
+/** A longer name of a group would overlap its value. */
 const maxCharacters = 34
 
 /** Bars from left to right, each below the name of its group. Numbers below 0 go to the left. */

@@ -6,12 +6,12 @@ import type { TimeUnit } from './plot-data.ts'
 import type { Group, Report, TargetLabels } from './report.ts'
 import type { MeasureOperation } from './search.ts'
 
-/** Their results have more digits than a person reads. */
+/** The results of these measures have more digits than a person reads. */
 const averages: readonly MeasureOperation[] = ['avg', 'median', 'percentile']
 
 export type ReportTexts = ReturnType<typeof useReportTexts>
 
-/** How a report is said in the language of the page. */
+/** Returns the texts of a report in the language of the page. */
 export function useReportTexts() {
   const texts = useMessages(messages)
   const { states } = useMessages(filterMessages)

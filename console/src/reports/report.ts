@@ -10,12 +10,12 @@ import type { MeasureOperation, Order, ReportSearch } from './search.ts'
 
 export type Group = { field: FilterField; by: TimeUnit | undefined }
 
-/** The settings of a report, with the defaults for those that the address leaves out. */
+/** The settings of a report, with defaults for those that the address omits. */
 export type Report = {
   owner: string
   groups: Group[]
   measure: MeasureOperation
-  /** The measured field. Undefined for the number of entities, and as long as none is chosen. */
+  /** The measured field. Undefined for the number of entities, and before a choice. */
   of: FilterField | undefined
   /** In percent. */
   percentile: number
@@ -27,17 +27,20 @@ export type Report = {
 /** The names of the targets of a relationship, by their external identifiers. */
 export type TargetLabels = Readonly<Record<string, string>>
 
-/** `labels` has those of each group that is a relationship. */
+/** `labels` has the names of the targets for each group that is a relationship. */
 export type Result = { report: Report; aggregate: Aggregate; labels: readonly (TargetLabels | undefined)[] }
 
 export const isTime = ({ type }: FilterField): boolean => type === 'date' || type === 'datetime'
 
-/** A field that a report uses. `isOfMany` says that it is of the targets of a relationship with many. */
+/** A field that a report uses. With `isOfMany`, it belongs to the targets of a relationship with many targets. */
 export type ReportField = FilterField & { isOfMany?: boolean }
 
 type FilterTexts = (typeof filterMessages)['en']
 
-/** The fields that a report uses: those of the entities themselves, then those of the targets of each relationship that may be read. */
+/**
+ * The fields that a report can use: the entities' own, then those of the targets of each relationship that the session
+ * may read.
+ */
 export function reportFields(
   owner: string,
   definitions: Definitions,
@@ -58,7 +61,7 @@ export function reportFields(
   return [...own, ...ofTargets]
 }
 
-/** A group has one value of each entity, or of each target. */
+/** Whether a field can group: it has one value for each entity, or for each target. */
 export const isGroupable = ({ type, isMany }: ReportField): boolean => type !== 'json' && !isMany
 
 const numbers: readonly FieldType[] = ['number']
@@ -68,12 +71,12 @@ const measuredTypes: Partial<Record<MeasureOperation, readonly FieldType[]>> = {
   ...{ min: ordered, max: ordered },
 }
 
-/** Whether an operation measures a field. */
+/** Whether an operation can measure a field. */
 export function isMeasured(operation: MeasureOperation, field: ReportField): boolean {
   return isGroupable(field) && !field.isOfMany && (measuredTypes[operation]?.includes(field.type) ?? true)
 }
 
-/** A field that is gone since the address was made. The service says so. */
+/** A field that no longer exists. The service reports it. */
 const unknownField = (name: string): FilterField => ({ name, label: name.replace(attributePrefix, ''), type: 'json' })
 
 /** The report of an address. */
@@ -92,10 +95,10 @@ export function reportOf(search: ReportSearch, fields: readonly FilterField[]): 
   return { owner, groups, measure, of: measured, percentile: p, filter, order: sort, limit }
 }
 
-/** Whether a report lacks nothing. */
+/** Whether a report has all its settings. */
 export const isComplete = ({ measure, of }: Report): boolean => measure === 'count' || of !== undefined
 
-/** The request of a report. The days of times begin in the time zone. */
+/** The request of a report. Days begin at midnight in the time zone. */
 function bodyOf({ groups, measure, of, percentile, filter, order, limit }: Report, timeZone: string) {
   const isDescending = order.startsWith('-')
   const ofMeasure = order.endsWith('measure')
@@ -114,11 +117,11 @@ function bodyOf({ groups, measure, of, percentile, filter, order, limit }: Repor
   } satisfies AggregateBody
 }
 
-/** Whether the results are numbers, which a plot shows. */
+/** Whether the results are numbers, as a plot requires. */
 export const isNumeric = ({ measure, of }: Report): boolean =>
   (measure !== 'min' && measure !== 'max') || of?.type === 'number'
 
-/** The result of a report, with the report that it is of, because an older one is shown until the next arrives. */
+/** The result of a report, together with the report, because an older result is shown until the next one arrives. */
 export const reportQuery = (report: Report, timeZone: string) => {
   const body = bodyOf(report, timeZone)
   return queryOptions({
@@ -128,7 +131,7 @@ export const reportQuery = (report: Report, timeZone: string) => {
       const labels = await Promise.all(
         report.groups.map(({ field: { target } }, at) => {
           const values = aggregate.groups.map(({ by }) => by[at]).filter(value => typeof value === 'string')
-          // Without their names, the targets have their identifiers.
+          // If the names cannot be read, the identifiers are shown.
           return target === undefined ? undefined : readLabels(target, values, signal).catch(() => undefined)
         }),
       )

@@ -19,11 +19,11 @@ export const timeUnits = ['day', 'week', 'month', 'quarter', 'year'] as const sa
 export const orders = ['group', '-group', 'measure', '-measure'] as const
 export type Order = (typeof orders)[number]
 
-/** A report, as its address carries it. */
+/** A report, from its address. */
 export const validateReportSearch = addressReader({
-  /** Whose entities are counted: `people`, or the key of a stack. */
+  /** The owner of the counted entities: `people`, or the key of a stack. */
   owner: text,
-  /** The fields that group, with the span of time of each that is a time. */
+  /** The grouping fields, each time with its span. */
   group: text,
   by: oneOf(timeUnits),
   group2: text,

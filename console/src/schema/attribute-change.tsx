@@ -45,20 +45,22 @@ export function AttributeChange({ attribute, stacks, onClose }: AttributeChangeP
   )
 }
 
-/** The preview ends its search when it has found this many. */
+/** The preview ends after it has found this number of violations. */
 const maxFound = 1_000
 
-/** The stored values that would break the rules of a change, and whether more may follow. */
+/** The stored values that would break the changed rules, and whether more may follow. */
 type RulePreview = { found: Violation[]; isCut: boolean }
 
-/** The rules that a change turns on or moves, without `unique`, which the service checks by itself. */
+/** The rules that a change adds or modifies, except `unique`, which the service checks itself. */
 function proposedRules({ unique: _, ...patch }: AttributePatch): ProposedRules {
   const isProposed = (name: string, operand: unknown) =>
     name in attributeRules && operand !== null && operand !== false && operand !== undefined
   return Object.fromEntries(Object.entries(patch).filter(([name, operand]) => isProposed(name, operand)))
 }
 
-/** Runs the change without storing it, and searches the values that would break the new rules. Throws the refusal of the change. */
+/**
+ * Sends the change as a dry run, and finds the values that would break the new rules. Throws the refusal of the change.
+ */
 async function previewRules(
   attribute: Attribute,
   patch: AttributePatch,

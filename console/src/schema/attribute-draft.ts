@@ -10,13 +10,13 @@ import { isEqual } from '../entity/equal.ts'
 
 type AttributeType = Attribute['type']
 
-/** The content of the form of an attribute: texts as they were typed. */
+/** The content of the form of an attribute, as typed texts. */
 export type AttributeDraft = Pick<
   Attribute,
   'key' | 'name' | 'type' | 'target_stack' | 'cardinality' | 'indexed' | 'searchable'
 > & { description: string; rules: RuleDrafts }
 
-/** The rules: flags, and texts as they were typed, with an element of a list on each line. */
+/** The rules: flags, and typed texts, with one element of a list per line. */
 type RuleDrafts = Record<RuleName, boolean | string>
 
 const ruleDrafts = (draftRule: (name: RuleName) => boolean | string) =>
@@ -49,14 +49,17 @@ export function draftOf(attribute: Attribute): AttributeDraft {
 export const takesRule = (type: AttributeType, rule: RuleName): boolean =>
   (attributeRules[rule].types as readonly AttributeType[]).includes(type)
 
-/** A typed text as a value of the type. A text that does not parse stays a text, and the service refuses it with its reason. */
+/**
+ * A typed text as a value of the type. A text that does not parse stays a text, and the service refuses it with the
+ * reason.
+ */
 function parsedValue(type: AttributeType, text: string): string | number | boolean {
   if (type === 'number') return text !== '' && Number.isFinite(Number(text)) ? Number(text) : text
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   return text
 }
 
-/** The operand of a rule as the service has it: false or null if the attribute does not have the rule. */
+/** The operand of a rule in the form of the service: false or null if the attribute does not have the rule. */
 function operandOf(type: AttributeType, rule: RuleName, draft: boolean | string) {
   const takes = takesRule(type, rule)
   if (typeof draft === 'boolean') return takes && draft
@@ -78,13 +81,13 @@ function membersOf({ key, name, description, type, cardinality, indexed, searcha
   }
 }
 
-/** The body that changes an attribute to what the form holds: only the members that differ. */
+/** The body that changes an attribute to the content of the form: only the members that differ. */
 export function patchOf(attribute: Attribute, draft: AttributeDraft): AttributePatch {
   const members = Object.entries(membersOf(draft))
   return Object.fromEntries(members.filter(([name, value]) => !isEqual(attribute[name as keyof Attribute], value)))
 }
 
-/** The body that declares an attribute as the form has it. Members with their default are left out. */
+/** The body that declares the attribute of the form. Members with their default are omitted. */
 export function newAttributeOf(owner: string, draft: AttributeDraft): AttributeBody {
   const { key, type, target_stack } = draft
   const members = Object.entries(membersOf(draft)).filter(([, value]) => value !== null && value !== false)

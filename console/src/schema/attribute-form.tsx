@@ -9,12 +9,12 @@ import { ruleLabels } from './rule-labels.ts'
 type AttributeFieldsProps = {
   draft: AttributeDraft
   onChange: (draft: AttributeDraft) => void
-  /** The attribute, if it exists: its key, type and target stay, and many values do not become one. */
+  /** The attribute, if it exists. Its key, type and target cannot change, and many values cannot become one. */
   declared?: Attribute
   stacks: readonly Stack[]
 }
 
-/** The fields of an attribute: what it is, and its rules. */
+/** The fields of an attribute: its properties and its rules. */
 export function AttributeFields({ draft, onChange, declared, stacks }: AttributeFieldsProps) {
   const texts = useMessages(messages)
   const set = (change: Partial<AttributeDraft>) => onChange({ ...draft, ...change })
@@ -66,7 +66,7 @@ export function AttributeFields({ draft, onChange, declared, stacks }: Attribute
 
 type RuleFieldsProps = { draft: AttributeDraft; set: (change: Partial<AttributeDraft>) => void }
 
-/** The rules that the type can have. Those with a short operand are beside each other. */
+/** The rules that the type can have. Rules with a short operand are side by side. */
 function RuleFields({ draft, set }: RuleFieldsProps) {
   const texts = useMessages(messages)
   const labels = useMessages(ruleLabels)

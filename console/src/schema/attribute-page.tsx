@@ -16,7 +16,7 @@ import { Violations } from './violations.tsx'
 
 const route = getRouteApi('/shell/schema/attributes/$attributeId')
 
-/** One attribute: what it is, its rules, and the stored values that break them. */
+/** One attribute: its properties, its rules, and the stored values that break them. */
 export function AttributePage() {
   const texts = useMessages(messages)
   const { attributeId } = route.useParams()
@@ -70,7 +70,7 @@ function AttributeView({ attribute, definitions: { stacks } }: { attribute: Attr
   )
 }
 
-/** The most values of a list that are shown. */
+/** The maximum number of shown values of a list. */
 const maxListed = 8
 
 /** The rules of an attribute, each as a short text. */
@@ -94,7 +94,7 @@ export function Rules({ attribute }: { attribute: Attribute }) {
   )
 }
 
-/** How far the index of an attribute is, while it is being filled. */
+/** The progress of the index of an attribute while kith fills it. */
 function IndexProgress({ attribute: { index_state } }: { attribute: Attribute }) {
   const texts = useMessages(messages)
   const formats = useFormats()

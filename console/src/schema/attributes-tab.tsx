@@ -104,7 +104,7 @@ function AttributeTable({ attributes }: { attributes: readonly Attribute[] }) {
   )
 }
 
-/** The type of an attribute. That of a relationship links to its target. */
+/** The type of an attribute. A relationship links to its target. */
 function TypeOf({ attribute: { type, target_stack } }: { attribute: Attribute }) {
   const texts = useMessages(messages)
   if (type !== 'person' && type !== 'stack') return <>{texts.types[type]}</>

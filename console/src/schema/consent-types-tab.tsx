@@ -59,7 +59,7 @@ export function ConsentTypesTab({ definitions: { consent_types } }: { definition
 export const unansweredOf = (type: Pick<ConsentType, 'mandatory' | 'default_state'>) =>
   type.mandatory ? 'mandatory' : type.default_state ? 'granted' : 'refused'
 
-/** The channels of a purpose, with what is special on each. */
+/** The channels of a purpose, with their special settings. */
 export function Channels({ type }: { type: Pick<ConsentType, 'channels'> }) {
   const texts = useMessages(messages)
   const { channels } = useMessages(entityMessages)

@@ -14,11 +14,11 @@ type DefinitionPageProps = {
   facts: readonly (readonly [name: string, value: ReactNode])[]
   /** Shown below the facts. */
   details?: ReactNode
-  /** The title of the form that changes it. */
+  /** The title of the form that changes the definition. */
   edit: string
   form: (close: () => void) => ReactNode
   setState: (state: Attribute['state']) => Promise<unknown>
-  /** The text about what it means to archive the definition, or to use it again. */
+  /** The text about the effect of archiving or reactivating the definition. */
   stateHelp?: string
   children: ReactNode
 }

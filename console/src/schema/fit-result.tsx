@@ -13,7 +13,10 @@ export function TypeCounts({ types }: { types: ObservedTypes }) {
   return found.map(([type, count]) => `${texts.observedTypes[type]} ${formats.number(count)}`).join(', ')
 }
 
-/** How many stored values a declaration would accept, and which it would not. Null if it takes none, as a relationship does. */
+/**
+ * The number of stored values that a declaration accepts, and the values that it does not. Null if it takes none, like
+ * a relationship.
+ */
 export function FitResult({ owner, declared }: { owner: string; declared: Declared | null }) {
   const texts = useMessages(messages)
   const formats = useFormats()

@@ -18,11 +18,11 @@ import { OwnerColumns } from './owner-columns.tsx'
 import { PreviewedForm } from './previewed-form.tsx'
 import styles from './schema.module.css'
 
-/** The keys that values of an owner have without a declaration. */
+/** The undeclared keys of an owner's values. */
 const observedQuery = (owner: string) =>
   readQuery(['schema', 'observed', owner], options => client.schema.observed(owner, options))
 
-/** The keys that values were written under without a declaration. */
+/** The tab with the undeclared keys of stored values. */
 export function ObservedTab({ definitions }: { definitions: Definitions }) {
   return (
     <OwnerColumns definitions={definitions} tab="observed">
@@ -101,7 +101,7 @@ function likelyDeclaration({ key, types }: ObservedKey) {
 
 type DeclareDialogProps = { owner: string; observed: ObservedKey; onClose: () => void }
 
-/** Declares an observed key, after it has shown which of the stored values would not fit. */
+/** Declares an observed key, after it has shown the stored values that would not fit. */
 function DeclareDialog({ owner, observed, onClose }: DeclareDialogProps) {
   const texts = useMessages(messages)
   const { draft, field } = useDraft(() => likelyDeclaration(observed))

@@ -1,9 +1,9 @@
-/** A box of the picture: its rows, and the links that begin at them. */
+/** A box of the picture: its rows, and the links that start from them. */
 export type Box = { key: string; rows: number; links: readonly { row: number; target: string }[] }
 
 export type PlacedBox = { key: string; x: number; y: number; width: number; height: number; column: number }
 export type Point = { x: number; y: number }
-/** The way of a link from its row to the header of its target. */
+/** The path of a link from its row to the header of its target. */
 export type Arrow = { source: string; row: number; target: string; points: Point[] }
 export type Layout = { width: number; height: number; boxes: PlacedBox[]; arrows: Arrow[] }
 
@@ -11,20 +11,23 @@ export const boxWidth = 230
 export const headerHeight = 46
 export const rowHeight = 22
 const boxPadding = 8
-/** The least space between two boxes of a column. Arrows that cross the column pass there. */
+/** The minimum space between two boxes of a column. Arrows that cross the column pass through it. */
 const boxGap = 28
 const laneGap = 9
 const gutterPadding = 20
-/** More boxes than this are placed on both sides of the one in the middle. */
+/** With more boxes than this, they are placed on both sides of the middle box. */
 const maxOneSided = 8
-/** The width of the picture as a multiple of its height, roughly. */
+/** The approximate ratio of the picture's width to its height. */
 const aspect = 1.5
 
 const heightOf = ({ rows }: Box) => headerHeight + rows * rowHeight + boxPadding
-/** Where the row of a box begins its arrow. */
+/** The height where the arrow of a row starts. */
 const rowY = (box: PlacedBox, row: number) => box.y + headerHeight + (row + 0.5) * rowHeight
 
-/** Places the boxes in columns around the one that most others are linked with, and leads the arrows between them. No arrow crosses a box. */
+/**
+ * Places the boxes in columns around the box with the most links, and routes the arrows between them. No arrow crosses
+ * a box.
+ */
 export function layOut(boxes: readonly Box[], middle: string): Layout {
   const columns = orderColumns(columnsOf(boxes, middle), boxes)
   const routes = routesOf(boxes, columns)
@@ -47,7 +50,7 @@ function neighboursOf(boxes: readonly Box[]): Map<string, Set<string>> {
 type Side = 'left' | 'right'
 type Seat = { key: string; depth: number; side: Side }
 
-/** Seats each box by the number of links that lead to it from the middle. Boxes that none leads to come last. */
+/** Ranks each box by its distance in links from the middle box. Unlinked boxes come last. */
 function seatsOf(boxes: readonly Box[], middle: string): Seat[] {
   const neighbours = neighboursOf(boxes)
   const heights = { left: 0, right: 0 }
@@ -101,7 +104,7 @@ function columnsOf(boxes: readonly Box[], middle: string): string[][] {
   return [...columnsOn('left').toReversed(), ...columnsOn('right')]
 }
 
-/** Splits a list into parts of at most a total size, of about the same size each. */
+/** Splits a list into parts of about equal size, each at most `maxSize`. */
 function chunk(keys: readonly string[], sizeOf: (key: string) => number, maxSize: number): string[][] {
   const total = keys.reduce((sum, key) => sum + sizeOf(key), 0)
   const target = total / Math.ceil(total / maxSize)
@@ -118,7 +121,7 @@ function chunk(keys: readonly string[], sizeOf: (key: string) => number, maxSize
   return parts
 }
 
-/** Orders the boxes of each column by the middle of those that they are linked with, so that fewer arrows cross. */
+/** Orders the boxes of each column by the average position of their linked boxes, so that fewer arrows cross. */
 function orderColumns(columns: string[][], boxes: readonly Box[]): string[][] {
   const neighbours = neighboursOf(boxes)
   let ordered = columns
@@ -135,7 +138,7 @@ function orderColumns(columns: string[][], boxes: readonly Box[]): string[][] {
   return ordered
 }
 
-/** A link with the columns that it crosses: through which gap each, counted from the top. */
+/** A link with the gap, counted from the top, through which it crosses each column. */
 type Route = {
   source: string
   row: number
@@ -175,7 +178,7 @@ type Placed = {
   crossingY: (route: Route, column: number) => number
 }
 
-/** Gives each box its height in its column. A gap is as wide as the arrows that cross it need. */
+/** Gives each box its vertical position in its column. A gap is as wide as its crossing arrows need. */
 function placeRows(boxes: readonly Box[], columns: readonly string[][], routes: readonly Route[]): Placed {
   const crossing = new Map<string, Route[]>()
   for (const route of routes)
@@ -212,7 +215,7 @@ function placeRows(boxes: readonly Box[], columns: readonly string[][], routes: 
   return { boxes: placed, height, crossingY }
 }
 
-/** A vertical part of a route in a gutter, which is the space left of the column with its number. */
+/** A vertical part of a route in a gutter: the space left of the column with its number. */
 type Vertical = { route: Route; gutter: number; from: number; to: number; lane: number }
 
 function drawArrows({ boxes, height, crossingY }: Placed, columnCount: number, routes: readonly Route[]): Layout {
@@ -251,7 +254,7 @@ const leavesLeft = ({ from, to }: Route) => to < from
 /** A link within a column leaves and enters on the right. */
 const entersLeft = ({ from, to }: Route) => to > from
 
-/** Where each route ends: the arrows of one side of a box share its header. */
+/** The point where each route ends. The arrows at one side of a box share its header. */
 function portsOf(routes: readonly Route[], boxes: ReadonlyMap<string, PlacedBox>): (route: Route) => number {
   const sides = Map.groupBy(routes, route => `${entersLeft(route) ? 'left' : 'right'} ${route.target}`)
   const ports = new Map<Route, number>()

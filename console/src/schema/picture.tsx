@@ -31,7 +31,7 @@ export function Picture({ definitions }: { definitions: Definitions }) {
   const boxes = useMemo(() => boxesOf(definitions, texts), [definitions, texts])
   const layout = useMemo(() => layOut(boxes, 'people'), [boxes])
   const frame = useRef<HTMLElement>(null)
-  // A picture that is larger than its frame begins with the box in the middle.
+  // A picture that is larger than its frame is scrolled to the middle box.
   useEffect(() => {
     const people = layout.boxes.find(({ key }) => key === 'people')!
     frame.current?.scrollTo(
@@ -171,7 +171,7 @@ function OwnerBoxDrawing({ placed: { x, y, width, height }, box, onChoose }: Own
   )
 }
 
-/** The same as the picture, for people who cannot see it. */
+/** The content of the picture, for people who cannot see it. */
 function LinkList({ definitions }: { definitions: Definitions }) {
   const texts = useMessages(messages)
   const linksOf = (owner: string) =>
@@ -216,7 +216,7 @@ type OwnerBox = Box & {
 /** A box of a large schema shows fewer attributes, so that the picture stays readable. Relationships are always shown. */
 const manyBoxes = 10
 const maxPlainRows = { few: 12, many: 5 }
-/** About as many characters as have room in a box. */
+/** The approximate number of characters that fit in a box. */
 const maxCharacters = { name: 26, label: 18, type: 14 }
 
 const clip = (text: string, max: number) => (text.length > max ? `${text.slice(0, max - 1)}…` : text)

@@ -38,7 +38,7 @@ export function PreviewedForm<Body, Preview>({
   const texts = useMessages(messages)
   const preview = useWrite(previewBody)
   const save = useDefinitionWrite(saveBody, onSaved)
-  // A preview counts only for the body that it was made of.
+  // A preview is valid only for its own body.
   const isPreviewed = preview.isSuccess && isEqual(preview.variables, body)
   const error = [save, preview].find(write => write.error && isEqual(write.variables, body))?.error
   return (

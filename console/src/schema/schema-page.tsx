@@ -15,7 +15,7 @@ import { SettingsTab } from './settings-tab.tsx'
 const Picture = lazy(async () => ({ default: (await import('./picture.tsx')).Picture }))
 const route = getRouteApi('/shell/schema')
 
-/** The definitions of the organization: what is stored, under which rules, and for which purposes people are asked. */
+/** The definitions of the organization: stacks, attributes with their rules, and the purposes of consents. */
 export function SchemaPage() {
   const texts = useMessages(messages)
   const { tab = 'attributes' } = route.useSearch()

@@ -33,7 +33,7 @@ function draftOf(settings: Settings): Draft {
   return { ...Object.fromEntries(plain), page_texts: Object.fromEntries(texts) }
 }
 
-/** The body that sets what differs from the stored settings. */
+/** The body with the settings that differ from the stored ones. */
 function patchOf(settings: Settings, draft: Draft): SettingsPatch {
   const before = draftOf(settings)
   const plain = plainFields.filter(name => draft[name].trim() !== before[name])

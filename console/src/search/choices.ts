@@ -12,13 +12,13 @@ import { useSettled } from '../ui/use-settled.ts'
 import { messages } from './messages.ts'
 import { type OwnedEntity, visitedQuery } from './recent.ts'
 
-/** Something to go to or to begin. */
+/** A destination or an action. */
 export type SearchChoice = { id: string; label: string; detail?: string | undefined; go(): void }
 export type ChoiceGroup = { key: string; title: string; choices: SearchChoice[] }
 
 const [pauseMs, maxHits, maxOfGroup] = [100, 10, 6]
 
-/** The results for the typed text, in groups. Without a text, the entities that were shown last, and the actions. */
+/** The results for the typed text, in groups. Without a text, the last shown entities, and the actions. */
 export function useChoices(typed: string) {
   const texts = useMessages(messages)
   const text = typed.trim()
@@ -28,7 +28,7 @@ export function useChoices(typed: string) {
   const segments = useSegmentChoices()
   const pages = usePageChoices()
   const actions = useActions()
-  // All groups are of the text that the service has answered, so that people never come above what is there already.
+  // All groups belong to the last answered text, so that late hits never appear above existing results.
   const shown = text !== '' && hits.isEnabled && !hits.error ? hits.data?.text : text
   const matches = (choices: SearchChoice[]) => {
     const isMatch = ({ label }: SearchChoice) => label.toLowerCase().includes(shown!.toLowerCase())
@@ -49,7 +49,7 @@ export function useChoices(typed: string) {
   }
 }
 
-/** The people and records that the service finds. It looks wherever the session may. */
+/** The people and records that the service finds among all that the session may read. */
 function useHits(text: string) {
   const mayRead = useSession().scopes.includes('people:read')
   const sent = useSettled(text, pauseMs)

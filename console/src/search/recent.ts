@@ -4,7 +4,10 @@ import type { Session } from '../app/session.tsx'
 import { type Entity, entitiesOf, idFieldOf } from '../entity/entities.ts'
 import type { EntitySearch } from '../entity/search.ts'
 
-/** The address of a person or record that was looked at. It has no name: the service gives names only to those who may read them. */
+/**
+ * The address of a visited person or record. It has no name, because the service gives names only to permitted
+ * sessions.
+ */
 export type Visited = { owner: string; identifier: string; by?: EntitySearch['by'] | undefined }
 
 type Viewer = Pick<Session, 'name' | 'organization'>
@@ -13,7 +16,7 @@ const maxVisited = 8
 const prefix = 'kith.recent.'
 const storageKey = ({ name, organization }: Viewer) => `${prefix}${organization.key}.${name}`
 
-/** The entities that were opened last in this browser, for one organization and one name of a session. */
+/** The last visited entities in this browser, for one organization and one session name. */
 export function readVisited(viewer: Viewer): Visited[] {
   try {
     return JSON.parse(localStorage.getItem(storageKey(viewer)) ?? '[]')
@@ -28,12 +31,12 @@ export function noteVisit(viewer: Viewer, visited: Visited): void {
   localStorage.setItem(storageKey(viewer), JSON.stringify([visited, ...others].slice(0, maxVisited)))
 }
 
-/** Forgets the entities that were shown in this browser, in all sessions. */
+/** Deletes the visited entities of this browser, for all sessions. */
 export function forgetVisits(): void {
   for (const key of Object.keys(localStorage)) if (key.startsWith(prefix)) localStorage.removeItem(key)
 }
 
-/** The people and records that were shown last, as far as the session may still read them. */
+/** The last visited people and records that the session may still read. */
 export const visitedQuery = (viewer: Viewer) =>
   queryOptions({
     queryKey: ['entities', 'visited', storageKey(viewer)],
@@ -62,7 +65,7 @@ async function readEntities(owner: string, visited: readonly Visited[], signal: 
       .page()
     return (items as unknown as Entity[]).map(entity => ({ owner, entity }))
   } catch (error) {
-    // The stack is gone, or another session may read it.
+    // The stack no longer exists, or this session may not read it.
     if (isKithError(error, 'not_found') || isKithError(error, 'forbidden')) return []
     throw error
   }

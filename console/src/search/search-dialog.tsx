@@ -20,7 +20,7 @@ export default function SearchDialog({ onClose }: { onClose(): void }) {
     onClose()
     choice?.go()
   }
-  // Enter opens the first match of all kinds, once the service has answered.
+  // Enter opens the first match of any kind, once the service has responded.
   useEffect(() => {
     if (!isEntered || isSearching) return
     setEntered(false)

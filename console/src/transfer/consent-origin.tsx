@@ -8,14 +8,14 @@ import { Select } from '../ui/select.tsx'
 import type { Mapping, Targets } from './file-reader.ts'
 import { messages } from './messages.ts'
 
-/** How the consents of a file were given: what a person says once for all of its lines. */
+/** The origin of the consents of a file, entered once for all of its lines. */
 export type ConsentOrigin = { method: string | null; source: string; day: string }
 
-/** The evidence that a file may lack, by the keys of an answer. */
+/** The evidence that a file may lack, by its keys in an answer. */
 const askedEvidence = ['method', 'source', 'collected_at'] as const
 type AskedEvidence = (typeof askedEvidence)[number]
 
-/** The evidence that no column has, of each consent that a column answers. */
+/** The evidence that no column has, for each consent that a column answers. */
 export function missingEvidence(mapping: Mapping, targets: Targets): [field: string, AskedEvidence][] {
   return mapping.flatMap(field => {
     if (!field || findTarget(field, targets)?.to !== 'consent') return []
@@ -39,7 +39,7 @@ type ConsentOriginSectionProps = {
   onChange: (origin: ConsentOrigin) => void
 }
 
-/** Asks once how, where and when the consents of a file were given, as far as no column says it. */
+/** Asks once how, where and when the consents of a file were given, unless columns say it. */
 export function ConsentOriginSection({ origin, asked, onChange }: ConsentOriginSectionProps) {
   const texts = useMessages(messages)
   const { methods: methodNames } = useMessages(entityMessages)

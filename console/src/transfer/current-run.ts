@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import type { ImportRun } from './import-run.ts'
 
-// An import goes on while its person looks at other pages, so it is not part of the page.
+// An import continues while the person visits other pages, so it is not part of the page.
 let current: ImportRun | null = null
 const listeners = new Set<() => void>()
 
@@ -21,6 +21,6 @@ export const useCurrentRun = (): ImportRun | null =>
   )
 
 window.addEventListener('beforeunload', event => {
-  // A browser asks before it leaves a page only if the event is prevented.
+  // The browser asks before it leaves a page only if the event is prevented.
   if (current?.isActive) event.preventDefault()
 })

@@ -9,7 +9,7 @@ import type { ExportRun } from './export-run.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-/** An export that a page starts. Its file is saved when it is complete. `create` makes its run. */
+/** An export of a page. Its file is saved at the end. `create` makes its run. */
 export function useExport(create: () => ExportRun) {
   const [run, setRun] = useState<ExportRun | null>(null)
   useSyncExternalStore(run?.subscribe ?? subscribeToNothing, () => run?.getState() ?? null)
@@ -26,7 +26,9 @@ const subscribeToNothing = () => () => {}
 
 type ExportPanelProps = ReturnType<typeof useExport> & { children?: ReactNode }
 
-/** How far an export is, and the buttons that start and cancel it. `children` are further buttons beside that of the start. */
+/**
+ * The progress of an export, and the buttons that start and cancel it. `children` are further buttons beside the start.
+ */
 export function ExportPanel({ run, isActive, start, children }: ExportPanelProps) {
   const texts = useMessages(messages)
   return (

@@ -12,38 +12,38 @@ export type ExportSetup = {
   format: Format
   /** Only the people of this segment. */
   segment: string | null
-  /** CSV that a spreadsheet reads, and not an import: names, separators and decimals are those of the reader. */
+  /** CSV for a spreadsheet instead of an import, with the reader's names, separators and decimals. */
   isForSpreadsheets: boolean
   /** Only these columns of CSV, in this order. */
   columns?: readonly string[]
-  /** The entities of a list, in its order, in place of all. */
+  /** The entities of a list, in its order, instead of all entities. */
   list?: ExportedList
 }
 
-/** A list that is read page by page. */
+/** A paginated list. */
 export type ExportedList = {
   count: () => Promise<number | null>
-  /** Reads the next page, and the same again if that failed. Null after the last one. */
+  /** Reads the next page, or the same page again after a failure. Null after the last page. */
   readNext: (options: { size: number; signal: AbortSignal }) => Promise<object[] | null>
 }
 
 type Entity = Person | StackRecord
 const pageSize = 500
 
-/** A spreadsheet reads a file as UTF-8 if it begins with this mark. An import skips it. */
+/** With this mark at the start, a spreadsheet reads the file as UTF-8. An import skips it. */
 export const byteOrderMark = '\ufeff'
 
-/** `total` is the number of all lines, as far as it is known. */
+/** `total` is the number of all lines, or null if unknown. */
 type ExportRunState = RunState & { total: number | null; count: number; bytes: number }
 
-/** An export of all entities into a file that the browser saves at the end. The browser keeps its parts on disk if they need much memory. */
+/** An export of all entities into a file that the browser saves at the end. The browser keeps a large file on disk. */
 export class ExportRun extends Run<ExportRunState> {
   readonly fileName: string
   readonly #setup: ExportSetup
   readonly #shape: ExportShape
   readonly #parts: Blob[]
 
-  /** `definitions` name the columns of CSV, which has the look of a spreadsheet if it is for one. */
+  /** `definitions` determine the columns of CSV. `spreadsheet` is its format if it is for a spreadsheet. */
   constructor(setup: ExportSetup, definitions: Definitions | undefined, spreadsheet: CsvLook) {
     super({ ...startedRun, total: null, count: 0, bytes: 0 })
     const { owner, format, segment, isForSpreadsheets, columns } = setup
@@ -92,12 +92,14 @@ export class ExportRun extends Run<ExportRunState> {
     const { owner, segment, list } = this.#setup
     if (list) return readAll(list, signal)
     if (segment === null) return client.entities(owner).export({ after, signal }) as never
-    // The export of the API has all people. The pages of a segment are read in the same order.
+    // The API only exports all people. The pages of a segment are read in the same order.
     return client.segments.people(segment, { after, size: pageSize, order: 'asc', signal }) as never
   }
 }
 
-/** Pages arrive whole, so a list goes on after its last page. An order of its own has no identifier to go on after. */
+/**
+ * Pages arrive whole, so a list continues after its last page. With its own order, no identifier marks the position.
+ */
 async function* readAll({ readNext }: ExportedList, signal: AbortSignal): AsyncGenerator<Entity> {
   for (;;) {
     const items = await readNext({ size: pageSize, signal })

@@ -6,7 +6,7 @@ import { attributePrefix } from '../filters/field-types.ts'
 import type { Targets } from './file-reader.ts'
 import { messages } from './messages.ts'
 
-/** Returns a function that has the name of a field for people, such as *Last name* or *Newsletter · Email*. */
+/** Returns a function that returns the display name of a field, such as *Last name* or *Newsletter · Email*. */
 export function useFieldNames(targets: Targets): (field: string) => string {
   const texts = useMessages(messages)
   const { fields, channels } = useMessages(entityMessages)

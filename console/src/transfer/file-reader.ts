@@ -23,14 +23,14 @@ import type { Target } from '../../../transfer/target.ts'
 import { momentOf } from '../entity/fields.ts'
 import { attributePrefix } from '../filters/field-types.ts'
 
-/** The fields of people or of a stack, by the names that a column can have for them. */
+/** The fields of people or of a stack, by their possible column names. */
 export type Targets = Map<string, Target>
 
-/** The encodings that a file can be read in. `detected` finds it from the bytes. */
+/** The encodings of a file. `detected` detects it from the bytes. */
 export const encodings = ['detected', 'utf-8', 'windows-1252', 'utf-16le'] as const
 export type Encoding = (typeof encodings)[number]
 
-/** How a file is read, as a person sets it before an import. `detected` finds it from the file. */
+/** The reading options that a person sets before an import. `detected` detects the value from the file. */
 export type ReadOptions = {
   format: Format
   encoding: Encoding
@@ -58,12 +58,12 @@ export const defaultReadOptions: Omit<ReadOptions, 'format'> = {
   nullWords: '',
 }
 
-/** The field of each column: a name of `targetsOf`, '' if the column is ignored, null while it is not chosen. */
+/** The field of each column: a name of `targetsOf`, '' for an ignored column, null before a choice. */
 export type Mapping = (string | null)[]
 
 /**
  * The beginning of a CSV file: the names of its columns, and its first records with their lines. `sample` has the cells
- * of more records, which show the notation of the file.
+ * of more records, to detect the notation of the file.
  */
 export type CsvStart = {
   names: string[]
@@ -73,7 +73,7 @@ export type CsvStart = {
   sample: string[][]
 }
 
-/** `fault` says why a record is malformed. Its one cell is then its text. */
+/** `fault` says why a record is malformed. Its only cell is then its text. */
 type CsvStartRecord = { line: number; cells: string[]; fault?: string | undefined }
 
 const previewRows = 20
@@ -92,22 +92,25 @@ const settingsOf = ({ delimiter, dateOrder, offset, empty, decimal, ...words }: 
     null_words: words.nullWords.split(','),
   })
 
-/** The way to read the records. `options` include the detected notation, so that preview, check and import agree. */
+/**
+ * The options for reading the records. `options` include the detected notation, so that preview, check and import
+ * agree.
+ */
 export type Reading = {
   columns: FileColumns
   delimiter: string
   options: ReadOptions & { decimal: DecimalMark }
-  /** Whether the file has dates whose order only a person knows. */
+  /** Whether the file has dates in an order that only a person can decide. */
   isOrderOpen: boolean
 }
 
 type FixedCells = {
-  /** Cells that every record has, by their fields. */
+  /** Cells that are added to every record, by their fields. */
   constants?: ReadonlyMap<string, string>
   replacements?: Replacements
 }
 
-/** The reading of a file by a mapping. A column without a choice is ignored. */
+/** The reading of a file with a mapping. A column without a choice is ignored. */
 export function readingOf(
   { names, delimiter, sample }: CsvStart,
   options: ReadOptions,
@@ -135,7 +138,7 @@ export function readingOf(
 const bodyOfCells = (cells: string[], { columns, options }: Reading) =>
   bodyOf(cells, columns, { ...settingsOf(options), decimal: options.decimal })
 
-/** The fault of the options. Null if there is none. */
+/** The fault of the options. Null without a fault. */
 export function settingsFault(options: ReadOptions): string | null {
   try {
     settingsOf(options)
@@ -145,7 +148,7 @@ export function settingsFault(options: ReadOptions): string | null {
   }
 }
 
-/** The offset of the browser's time zone at a local time, such as +01:00. Null for a time that clocks are put forward over. */
+/** The offset of the browser's time zone at a local time, such as +01:00. Null for a time that clocks skip. */
 const localOffsetOf: OffsetOf = localTime => {
   if (momentOf(localTime) === undefined) return null
   const minutes = -new Date(localTime).getTimezoneOffset()
@@ -175,7 +178,7 @@ export async function readCsvStart(file: File, options: ReadOptions): Promise<Cs
   return start
 }
 
-/** The first lines of a file of JSON lines, as the file has them. */
+/** The first lines of a file of JSON lines, unchanged. */
 export async function readNdjsonStart(file: File, options: ReadOptions, owner: string): Promise<ImportItem[]> {
   const lines: ImportItem[] = []
   for await (const items of ndjsonItems(openFile(file, options).pieces, owner)) {
@@ -185,7 +188,7 @@ export async function readNdjsonStart(file: File, options: ReadOptions, owner: s
   return lines.slice(0, previewRows)
 }
 
-/** A cell for people to read. A cell that is not UTF-8 is shown as Latin-1. */
+/** The display text of a cell. A cell that is not UTF-8 is shown as Latin-1. */
 export function shownCell(cell: string): string {
   try {
     return textOf(cell)
@@ -210,14 +213,14 @@ function suggestMapping(names: string[], targets: Targets): Mapping {
 
 const nameOfTarget = (target: Target | null): string | null => (target && target.to !== 'nothing' ? target.name : null)
 
-/** The field of the attribute that a column would become. An export names such a column in full. */
+/** The field of the attribute that a column would become. In an export, the column already has the full name. */
 export const attributeFieldOf = (column: string): string =>
   column.startsWith(attributePrefix) ? column : attributePrefix + column
 
-/** The one name of a field that can have several. */
+/** The canonical name of a field. */
 export const fieldName = (field: string, targets: Targets): string => nameOfTarget(findTarget(field, targets)) ?? field
 
-/** The mapping of an earlier file with the same header. A field that is gone is left to choose. */
+/** The mapping of an earlier file with the same header. A column whose field no longer exists has no choice. */
 export function earlierMapping(
   { names }: CsvStart,
   earlier: readonly ImportMapping[],
@@ -227,7 +230,10 @@ export function earlierMapping(
   return earlier.find(mapping => mapping.owner === owner && JSON.stringify(mapping.header) === header)
 }
 
-/** The mapping of a person, if it fits the file, else the earlier or the suggested one. Reading the file in another way gives it other columns. */
+/**
+ * The person's mapping if it fits the file, else the earlier or the suggested one. Other reading options can change the
+ * columns of the file.
+ */
 export function mappingOf(
   { names }: CsvStart,
   mapping: Mapping,
@@ -239,7 +245,7 @@ export function mappingOf(
   return earlier.fields.map(field => (field === null ? '' : nameOfTarget(findTarget(field, targets))))
 }
 
-/** The fields that two columns are mapped to. */
+/** The fields to which several columns are mapped. */
 export function repeatedFields(mapping: Mapping, targets: Targets): Set<string> {
   const names = mapping.filter(field => field).map(field => fieldName(field!, targets))
   return new Set(names.filter((name, index) => names.indexOf(name) !== index))
@@ -282,7 +288,7 @@ function convertedValue(body: Body | undefined, target: Target): unknown {
 export const itemsOf = (pieces: Pieces, owner: string, reading: Reading | null): AsyncGenerator<ImportItem[]> =>
   reading === null ? ndjsonItems(pieces, owner) : csvItems(pieces, settingsOf(reading.options), () => reading.columns)
 
-/** Reads a line again that a person has mended: the cells of a record, the text of a malformed one, or a line of JSON. */
+/** Reads a corrected line: the cells of a record, the text of a malformed one, or a line of JSON. */
 export async function reread(line: number, content: string[] | string, owner: string, reading: Reading | null) {
   if (reading === null) return itemOfLine(line, content as string, owner)
   try {
@@ -294,7 +300,7 @@ export async function reread(line: number, content: string[] | string, owner: st
   }
 }
 
-/** Line ends within a line of JSON become spaces, which mean the same. */
+/** Line ends within a line of JSON become spaces, which are equivalent. */
 async function itemOfLine(line: number, text: string, owner: string): Promise<ImportItem> {
   async function* piece() {
     yield new TextEncoder().encode(text.replace(/[\r\n]+/g, ' '))
@@ -303,7 +309,7 @@ async function itemOfLine(line: number, text: string, owner: string): Promise<Im
   return { line, body: null, original: new Uint8Array() }
 }
 
-/** Opens a file. Only the piece in work is in memory. */
+/** Opens a file. Memory holds only the current piece. */
 export function openFile(file: File, options: Pick<ReadOptions, 'format' | 'encoding'>): OpenFile {
   const encoding = options.encoding === 'detected' ? undefined : options.encoding
   return openPieces({ name: file.name, format: options.format, encoding }, piecesOf(file.stream()), pieces =>
@@ -311,7 +317,7 @@ export function openFile(file: File, options: Pick<ReadOptions, 'format' | 'enco
   )
 }
 
-/** The pieces of a stream. Safari cannot iterate one. Leaving the iteration ends the stream. */
+/** The pieces of a stream, because Safari cannot iterate a stream. Leaving the iteration ends the stream. */
 async function* piecesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {

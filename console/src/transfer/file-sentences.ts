@@ -1,6 +1,6 @@
 import { type Sentences, sentenceTranslator } from '../app/sentences.ts'
 
-/** Faults of a line of a file before it is sent. */
+/** Faults of a file's line before it is sent. */
 export const fileSentences: Sentences = {
   'has # cells, but the header has #': ['hat # Zellen, die Kopfzeile aber #', 'ha # celle, ma l’intestazione ne ha #'],
   'has more than # bytes': ['hat mehr als # Byte', 'ha più di # byte'],

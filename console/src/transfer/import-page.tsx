@@ -14,18 +14,18 @@ import type { ImportSetup } from './import-run.ts'
 import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 
-// The parsers come when a file is chosen.
+// The parsers load when a file is chosen.
 const loadReader = () => import('./file-reader.ts')
 const RunPanel = lazy(async () => ({ default: (await import('./run-panel.tsx')).RunPanel }))
 const SetupForm = lazy(async () => ({ default: (await import('./setup-form.tsx')).SetupForm }))
 
-/** The page that imports a file: choose it, map its columns, check it, import it, and mend what was refused. */
+/** The page that imports a file: choose it, map its columns, check it, import it, and correct the refused lines. */
 export function ImportPage() {
   const texts = useMessages(messages)
   const run = useCurrentRun()
   const definitions = useQuery(schemaQuery)
   const [setup, setSetup] = useState<ImportSetup | null>(null)
-  // The chosen columns are part of the page, and the page does not remember the file.
+  // The chosen columns are lost with the page, because it does not store the file.
   useUnsaved(() => run === null && setup !== null && setup.mapping.length > 0)
   const chooseFile = async (file: File, owner: string) => {
     showRun(null)
@@ -65,7 +65,7 @@ export function ImportPage() {
 
 type FileChoiceProps = { definitions: Definitions; onChoose: (file: File, owner: string) => void }
 
-/** Asks for the file, and for what it has. A file can be dropped or chosen. */
+/** Asks for the file, and for its content. A file can be dropped or chosen. */
 function FileChoice({ definitions, onChoose }: FileChoiceProps) {
   const texts = useMessages(messages)
   const mayWriteRecords = useScope('records:write')

@@ -30,14 +30,14 @@ export type ImportSetup = {
   mapping: Mapping
   match: readonly MatchKind[]
   isCreateOnly: boolean
-  /** People are recognized also by an address that more than ten lines share. */
+  /** Whether people are also recognized by an address that more than ten lines share. */
   takesShared: boolean
-  /** Whether consent answers without a time are given now. */
+  /** Whether consent answers without a time get the current time. */
   areAnswersOfNow: boolean
-  /** Whether lists add their elements to those that are stored. */
+  /** Whether the elements of lists are added to the stored ones. */
   addsToLists: boolean
   origin: ConsentOrigin
-  /** The country of numbers without a prefix. Null: that of the settings. */
+  /** The country of numbers without a prefix. Null means the country of the settings. */
   phoneCountry: string | null
 }
 
@@ -47,37 +47,37 @@ export type ImportPlan = {
   definitions: Definitions
   start: CsvStart | null
   isDryRun: boolean
-  /** Other cells for those that many lines were refused for, by the index of their column. */
+  /** Replacements for cells that caused many refusals, by the index of their column. */
   replacements?: Map<number, Map<string, string>>
 }
 
 export type ImportRunState = RunState &
   ImportState & {
-    /** About how many bytes of the file are done. */
+    /** The approximate number of processed bytes of the file. */
     doneBytes: number
-    /** The time in milliseconds that the import was at work, without its pauses. */
+    /** The working time of the import in milliseconds, without its pauses. */
     workMs: number
-    /** Stored lines that meet the person of an earlier one, whose values they overwrite. */
+    /** The number of stored lines whose person an earlier line had. They overwrite its values. */
     overwriting: number
-    /** Lines with an address that too many lines share. */
+    /** The number of lines with an address that too many lines share. */
     sharing: number
     refusedLines: readonly RefusedLine[]
-    /** How many refused lines can only be downloaded. */
+    /** The number of refused lines that can only be downloaded. */
     furtherRefused: number
   }
 
-/** An import of a file. A request that fails is sent again until it succeeds or the import is cancelled. */
+/** An import of a file. A failed request is sent again until it succeeds or the import is cancelled. */
 export class ImportRun extends Run<ImportRunState> {
   readonly plan: ImportPlan
   readonly #replacements: NonNullable<ImportPlan['replacements']>
   readonly #reading: Reading | null
   readonly #shared: SharedAddresses
   readonly #head: CsvHead | null
-  /** The refused lines that can only be downloaded, as a file has them. */
+  /** The refused lines that can only be downloaded, as parts of a file. */
   readonly #further: Blob[] = []
   readonly #earlier: EarlierLines
   readonly #counts = startState()
-  /** One for all requests, so that the import is one. */
+  /** All requests have the same id, so that they form one import. */
   readonly #requestId = newKey()
 
   constructor(plan: ImportPlan) {
@@ -95,25 +95,25 @@ export class ImportRun extends Run<ImportRunState> {
     this.#earlier = new EarlierLines(match)
   }
 
-  /** The name of the column that has a field, as the file calls it. A field of no column has its own name. */
+  /** The name in the file of the column with a field. A field without a column has its own name. */
   columnNameOf(field: string): string {
     const { start, setup } = this.plan
     return start?.names[setup.mapping.indexOf(field)] ?? field
   }
 
-  /** Imports the file. Resolves when the import has ended, however it ended. */
+  /** Imports the file. Resolves when the import has ended, successfully or not. */
   start(): Promise<void> {
     return this.work(async stop => {
       const { items, readBytes } = this.#open()
       const { match, takesShared } = this.plan.setup
-      // A file is read whole before it is sent, to find the addresses that many lines share.
+      // The whole file is read before it is sent, to find the addresses that many lines share.
       if (match.length > 1 && !takesShared) await this.#shared.count(this.#open().items, () => !this.isActive)
       const spared = this.#shared.spareAll(items)
       await this.#import(spared, stop, () => this.update({ doneBytes: doneBytesOf(readBytes(), this.#counts) }))
     })
   }
 
-  /** The import of the file whose check this was, with the cells that were replaced. */
+  /** The import after this check of the file, with the replaced cells. */
   planAfterCheck(): ImportPlan {
     return { ...this.plan, isDryRun: false, replacements: this.#replacements }
   }
@@ -124,7 +124,7 @@ export class ImportRun extends Run<ImportRunState> {
     return { items: itemsOf(pieces, owner, this.#reading), readBytes }
   }
 
-  /** Sends the refused lines that the page shows again, with the changes that were made to them. */
+  /** Sends the shown refused lines again, with their corrections. */
   async resend(): Promise<void> {
     const lines = this.getState().refusedLines
     this.#countRefused(-lines.length, [])
@@ -139,7 +139,7 @@ export class ImportRun extends Run<ImportRunState> {
         done += count
       })
     })
-    // Lines that were not sent, because the import was cancelled or refused, stay refused.
+    // Unsent lines, because the import was cancelled or refused, stay refused.
     const left = [...this.getState().refusedLines, ...lines.slice(done)]
     this.#countRefused(
       lines.length - done,
@@ -151,7 +151,10 @@ export class ImportRun extends Run<ImportRunState> {
     this.#mendEach(each => each.line === line && content)
   }
 
-  /** Replaces a cell in all refused lines that have it in the column, and sends them again. An import after a check replaces it too. */
+  /**
+   * Replaces a cell in all refused lines with it in the column, and sends them again. An import after a check replaces
+   * it too.
+   */
   async replace(column: number, cell: string, other: string): Promise<void> {
     const others = this.#replacements.get(column) ?? new Map<string, string>()
     this.#replacements.set(column, others.set(cellOf(cell), cellOf(other)))
@@ -161,7 +164,7 @@ export class ImportRun extends Run<ImportRunState> {
     await this.resend()
   }
 
-  /** Gives lines the content that a person wants for them, if any. */
+  /** Gives lines the content that `contentFor` returns, if any. */
   #mendEach(contentFor: (line: RefusedLine) => RefusedLine['content'] | false): void {
     const refusedLines = this.getState().refusedLines.map(line => {
       const content = contentFor(line)

@@ -15,11 +15,11 @@ type MappingTableProps = {
   onChange: (mapping: Mapping) => void
 }
 
-/** A row for each column of the file: its name, its first values, and the field that it becomes. */
+/** A row for each column of the file: its name, its first values, and its field. */
 export function MappingTable({ start, mapping, targets, onChange }: MappingTableProps) {
   const texts = useMessages(messages)
   const nameOf = useFieldNames(targets)
-  // A field that has several names is listed once.
+  // A field with several names is listed once.
   const names = new Set([...targets.values()].flatMap(target => ('name' in target ? [target.name] : [])))
   const fields = [...names].map((value): Option<string> => {
     const label = nameOf(value)

@@ -9,7 +9,7 @@ import { messages } from './messages.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
-/** A longer text is clipped on the page. The import has the whole text. */
+/** A longer text is clipped on the page. The import sends the whole text. */
 const maxShownCharacters = 200
 const clipped = (text: string) => (text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text)
 
@@ -21,13 +21,13 @@ type PreviewTableProps = {
   phoneCountry: string | null
 }
 
-/** The first records as the import would send them, with what is wrong with each cell. */
+/** The first records as the import would send them, with the faults of each cell. */
 export function PreviewTable({ start, mapping, targets, reading, phoneCountry }: PreviewTableProps) {
   const texts = useMessages(messages)
   const nameOf = useFieldNames(targets)
   const { faultText } = useRefusalTexts()
   const fields = mapping.map(field => field && fieldName(field, targets))
-  /** A number without a prefix has that of the country that was chosen. */
+  /** A number without a prefix gets the prefix of the chosen country. */
   const located = (text: string, index: number, cells: readonly { text: string }[]) => {
     const isPlain = text !== '' && !isInternational(text) && !cells[fields.indexOf('mobile_prefix')]?.text
     const isLocated = phoneCountry !== null && fields[index] === 'mobile_number' && isPlain
@@ -64,7 +64,7 @@ export function PreviewTable({ start, mapping, targets, reading, phoneCountry }:
   )
 }
 
-/** The value that a cell becomes, if it is not the same as its text. */
+/** The value of a cell, if it differs from its text. */
 function shownValue(text: string, value: unknown): string {
   if (value === undefined) return text
   return typeof value === 'string' ? value : JSON.stringify(value)

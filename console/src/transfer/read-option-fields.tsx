@@ -11,13 +11,13 @@ import styles from './transfer.module.css'
 
 type ReadOptionFieldsProps = {
   setup: ImportSetup
-  /** How a CSV file is read, as far as that is found. */
+  /** How a CSV file is read. Null before it is known. */
   reading: Reading | null
   encoding: string | undefined
   onChange: (setup: ImportSetup) => void
 }
 
-/** The choices of how a file is read, and of what its lines may change. */
+/** The choices about reading a file, and about the effects of its lines. */
 export function ReadOptionFields({ setup, reading, encoding, onChange }: ReadOptionFieldsProps) {
   const texts = useMessages(messages)
   const countries = useCountryChoices()

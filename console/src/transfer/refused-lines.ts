@@ -3,7 +3,7 @@ import type { Refusal, RefusedItem } from '../../../transfer/item.ts'
 import { refusedText } from '../../../transfer/refused.ts'
 import { shownCell } from './file-reader.ts'
 
-/** A line that was refused, with its content as a person can change it. */
+/** A refused line, with content that a person can edit. */
 export type RefusedLine = {
   line: number
   refusal: Refusal
@@ -27,7 +27,7 @@ const itemOf = ({ content, ...line }: RefusedLine): RefusedItem => ({
 const charactersOf = (content: RefusedLine['content']) =>
   typeof content === 'string' ? content.length : content.reduce((sum, cell) => sum + cell.length, 0)
 
-/** Splits refused items into those that the page can show beside the lines that it has, and the others, so that memory stays bounded. */
+/** Splits refused items into those that the page can still show and the others, so that memory stays bounded. */
 export function splitRefused(items: RefusedItem[], shown: readonly RefusedLine[]) {
   const fitting: RefusedLine[] = []
   const further: RefusedItem[] = []
@@ -41,9 +41,9 @@ export function splitRefused(items: RefusedItem[], shown: readonly RefusedLine[]
   return { fitting, further }
 }
 
-/** Lines with their reasons, as `kith import` writes them. An import reads the file after it was corrected. */
+/** Lines with their reasons, in the format of `kith import`. An import reads the corrected file. */
 export const refusedFileText = (lines: readonly RefusedLine[], head: CsvHead | null) =>
   refusedText(lines.map(itemOf), head, true)
 
-/** `/attribute_values/city` → `attribute_values.city`, as columns are named. */
+/** `/attribute_values/city` → `attribute_values.city`, like the names of columns. */
 export const nameOfPath = (path: string): string => path.replace(/^\//, '').replaceAll('/', '.')

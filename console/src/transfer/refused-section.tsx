@@ -13,7 +13,7 @@ import { nameOfPath, type RefusedLine } from './refused-lines.ts'
 import styles from './transfer.module.css'
 import { useRefusalTexts } from './use-refusal-texts.ts'
 
-/** The refused lines with their reasons. They can be mended and sent again, or downloaded. */
+/** The refused lines with their reasons. They can be corrected and sent again, or downloaded. */
 export function RefusedSection({ run, state }: { run: ImportRun; state: ImportRunState }) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -92,7 +92,7 @@ function summary(content: RefusedLine['content']): string {
   return cells.join(' · ').slice(0, 300)
 }
 
-/** The cells that many lines were refused for, each with another value for all of them. */
+/** The cells that caused many refusals, each with a replacement for all of its lines. */
 function RepeatedFaultList({ run, lines }: { run: ImportRun; lines: readonly RefusedLine[] }) {
   const { mapping } = run.plan.setup
   const faults = useMemo(() => repeatedFaults(lines, mapping), [lines, mapping])
@@ -125,13 +125,13 @@ function Replacement({ run, fault: { column, cell, count } }: { run: ImportRun; 
   )
 }
 
-/** A cell that several lines were refused for: the index of its column, and one of the refusals. */
+/** A cell that caused several refusals: the index of its column, and the message of one of them. */
 type RepeatedFault = { column: number; cell: string; count: number; message: string }
 
-/** The most faults that are shown, the most frequent ones first. */
+/** The maximum number of shown faults, the most frequent first. */
 const maxFaults = 5
 
-/** Finds the cells that at least two lines were refused for. `fields` are those of the columns. */
+/** Finds the cells that caused at least two refusals. `fields` are the fields of the columns. */
 function repeatedFaults(lines: readonly RefusedLine[], fields: readonly (string | null)[]): RepeatedFault[] {
   const faults = new Map<string, RepeatedFault>()
   for (const { content, refusal, isMended } of lines) {

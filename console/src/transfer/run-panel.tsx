@@ -12,12 +12,12 @@ import styles from './transfer.module.css'
 
 type RunPanelProps = {
   run: ImportRun
-  /** Back to the columns, if the page still has them. */
+  /** Returns to the columns, if the page still has them. */
   onBack: (() => void) | null
   onAnotherFile: () => void
 }
 
-/** An import at work or at its end: how far it is, what it did, and what was refused. */
+/** A running or finished import: its progress, its results, and its refusals. */
 export function RunPanel({ run, onBack, onAnotherFile }: RunPanelProps) {
   const texts = useMessages(messages)
   const state = useSyncExternalStore(run.subscribe, run.getState)

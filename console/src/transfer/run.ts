@@ -1,7 +1,7 @@
 import { isTemporary, KithError } from '@kith/client'
 import type { Stop } from '../../../transfer/retry.ts'
 
-/** The state of an import or export. `pause` says why it waits, and whether going on could store some lines twice. */
+/** The state of an import or export. `pause` says why it waits, and whether continuing could store some lines twice. */
 export type RunState = {
   phase: 'running' | 'paused' | 'done' | 'cancelled' | 'failed'
   pause: { error: unknown; isDoubling: boolean } | null
@@ -12,12 +12,12 @@ export const startedRun: RunState = { phase: 'running', pause: null, error: unde
 
 export type Decision = 'repeat' | 'leave out'
 
-/** A run that waits goes on by itself after this time. */
+/** A waiting run continues by itself after this time. */
 const retryMs = 5_000
 
 export const isSignedOut = (error: unknown): boolean => error instanceof KithError && error.status === 401
 
-/** An import or export in work. It knows no React: a page subscribes to its state. */
+/** A running import or export. It is independent of React: a page subscribes to its state. */
 export class Run<State extends RunState> {
   #state: State
   readonly #listeners = new Set<() => void>()
@@ -50,7 +50,7 @@ export class Run<State extends RunState> {
     this.#decide?.('repeat')
   }
 
-  /** Does the work, and resolves when it has ended, however it ended. */
+  /** Does the work, and resolves when it has ended, successfully or not. */
   protected async work(work: (stop: Stop) => Promise<void>): Promise<void> {
     this.#abort = new AbortController()
     const { signal } = this.#abort
@@ -72,7 +72,10 @@ export class Run<State extends RunState> {
     }
   }
 
-  /** Waits after an error until a person decides, or the time is over, or the browser is online again. Throws an error that stays. */
+  /**
+   * Waits after an error until a person decides, the pause ends, or the browser is online again. Throws a permanent
+   * error.
+   */
   protected async pause(error: unknown, isDoubling = false): Promise<Decision> {
     if (!isTemporary(error) && !isSignedOut(error)) throw error
     const { promise, resolve } = Promise.withResolvers<Decision>()

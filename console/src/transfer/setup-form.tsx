@@ -40,7 +40,7 @@ type SetupFormProps = {
   onAnotherFile: () => void
 }
 
-/** Where a person says how the file is read, before anything is sent. */
+/** The form for how the file is read, before any line is sent. */
 export function SetupForm({ setup, definitions, onChange, onAnotherFile }: SetupFormProps) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -100,7 +100,7 @@ export function SetupForm({ setup, definitions, onChange, onAnotherFile }: Setup
   )
 }
 
-/** Says that the columns are those of an earlier import, and forgets them. */
+/** Says that the columns are mapped like in an earlier import, and can delete this mapping. */
 function EarlierMapping({ earlier: { id, actor, saved_at } }: { earlier: ImportMapping }) {
   const texts = useMessages(messages)
   const formats = useFormats()

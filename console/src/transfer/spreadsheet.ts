@@ -4,13 +4,16 @@ import { useLanguage, useMessages } from '../app/language.tsx'
 import { messages as entityMessages } from '../entity/messages.ts'
 import { attributesOf, consentTypeName, useDefinitions } from '../entity/schema.ts'
 
-/** How a spreadsheet of a locale reads CSV: where numbers have a comma, semicolons part the cells. No text runs as a formula. */
+/**
+ * The CSV format of a spreadsheet in a locale: if numbers have a decimal comma, semicolons separate the cells. No text
+ * runs as a formula.
+ */
 export function spreadsheetLook(locale: string): CsvLook {
   const hasComma = new Intl.NumberFormat(locale).format(1.5).includes(',')
   return { escapesFormulas: true, ...(hasComma && { delimiter: ';', decimal: ',' }) }
 }
 
-/** CSV for a spreadsheet of the reader: the columns have their names, as lists and forms show them. */
+/** The CSV format for the reader's spreadsheet, with the column names of lists and forms. */
 export function useSpreadsheetLook(owner: string): CsvLook {
   const { locale } = useLanguage()
   const { definitions } = useDefinitions()

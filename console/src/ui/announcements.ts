@@ -1,8 +1,8 @@
 const announcer = '[data-live-announcer]'
 
 /**
- * Turns each announcement of React Aria that names a button by its id into text. It stays for seven seconds, and would be an image
- * without a name once the button is gone.
+ * Turns each announcement of React Aria that names a button by its id into text. An announcement stays for seven
+ * seconds, and would lose its name when the button disappears.
  */
 export function nameAnnouncements(): void {
   const named = new MutationObserver(() => {

@@ -4,7 +4,7 @@ import { Button as AriaButton, type ButtonProps as AriaButtonProps } from 'react
 import styles from './button.module.css'
 
 export type ButtonProps = Omit<AriaButtonProps, 'className' | 'style'> & {
-  /** `primary` is the one main action of a view, `danger` destroys something, `quiet` has no border. */
+  /** `primary` is the main action of a view, `danger` destroys data, `quiet` has no border. */
   look?: 'primary' | 'danger' | 'quiet'
   ref?: Ref<HTMLButtonElement>
 }

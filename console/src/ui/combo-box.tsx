@@ -16,14 +16,14 @@ import { useNoteChange } from './note-change.ts'
 
 export type Choice = { name: string; label: string }
 
-/** More choices than a person reads. Typing narrows them. */
+/** The maximum number of shown choices. Typing narrows them. */
 const maxShown = 100
 
 type ComboBoxProps = {
   label: string
-  /** Whether the label is visible. Without it, the surroundings name the field. */
+  /** Whether the label is visible. Otherwise the surroundings name the field. */
   isLabelShown?: boolean
-  /** In a form, the name by which a refusal finds the field. */
+  /** The name by which a refusal of the form finds the field. */
   name?: string
   placeholder: string
   choices: readonly Choice[]
@@ -45,7 +45,7 @@ export function ComboBox({ label, isLabelShown = false, name, placeholder, choic
   const first = isNarrowed && words !== '' ? shown[0]?.name : undefined
   const choose = (chosenName: string) => {
     setTyped(undefined)
-    // Escape chooses what is chosen already.
+    // Escape chooses the current value again.
     if (chosenName === value) return
     noteChange(name)
     onChange(chosenName)
@@ -53,13 +53,13 @@ export function ComboBox({ label, isLabelShown = false, name, placeholder, choic
   const chooseFirst = (event: KeyboardEvent) => {
     const isChosenByArrows = event.currentTarget.querySelector('[aria-activedescendant]') !== null
     if (first === undefined || isChosenByArrows || (event.key !== 'Enter' && event.key !== 'Tab')) return
-    // Enter does not send the form around the field. Tab goes on to the next field.
+    // Enter must not submit the form around the field. Tab continues to the next field.
     if (event.key === 'Enter') event.preventDefault()
     event.stopPropagation()
     choose(first)
   }
   return (
-    // React Aria takes back what was typed on Enter and Tab if no option has the focus, so these keys are handled before it.
+    // On Enter and Tab, React Aria discards the typed text if no option has the focus, so these keys are handled first.
     <div className="column tight" onKeyDownCapture={chooseFirst}>
       <AriaComboBox
         {...(!isLabelShown && { 'aria-label': label })}
@@ -96,8 +96,9 @@ export function ComboBox({ label, isLabelShown = false, name, placeholder, choic
 }
 
 /**
- * A click and typing open the list. The focus alone does not: the list would hide why the choice was refused, and closes when the page
- * scrolls to its field. React Aria would open it again after Escape, when the typed text becomes the chosen one.
+ * A click and typing open the list. The focus alone does not open it, because the list would hide why the choice was
+ * refused, and closes when the page scrolls to its field. React Aria would also reopen it after Escape, when the typed
+ * text becomes the chosen one.
  */
 function ChoiceInput({ placeholder }: { placeholder: string }) {
   const state = useContext(ComboBoxStateContext)
@@ -107,7 +108,7 @@ function ChoiceInput({ placeholder }: { placeholder: string }) {
       placeholder={placeholder}
       onClick={() => state?.open(null, 'manual')}
       onInput={() => state?.open(null, 'input')}
-      // The chosen text is selected, so that typing replaces it.
+      // The text is selected on focus, so that typing replaces it.
       onFocus={event => event.currentTarget.select()}
     />
   )

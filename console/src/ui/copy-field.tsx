@@ -5,7 +5,7 @@ import styles from './field.module.css'
 import { TextField } from './field.tsx'
 import { messages } from './messages.ts'
 
-/** A text to copy. Where the browser allows no page to copy, the person selects it. */
+/** A text to copy. If the browser does not let a page copy, the person selects it. */
 export function CopyField({ label, text }: { label: string; text: string }) {
   const texts = useMessages(messages)
   const [isCopied, setCopied] = useState(false)

@@ -14,9 +14,9 @@ type DialogProps = {
   onClose(): void
   /** `wide` has room for a comparison of two columns. */
   size?: 'wide'
-  /** A dialog that asks before something is destroyed. */
+  /** Whether the dialog asks before data is destroyed. */
   isAlert?: boolean
-  /** Whether closing loses what was typed. False where a choice takes effect at once, or is only a search. True by default. */
+  /** Whether closing loses typed input. False if a choice takes effect at once, or for a search. True by default. */
   hasDraft?: boolean
   children: ReactNode
 }
@@ -52,7 +52,7 @@ export function Actions({ children }: { children: ReactNode }) {
   return <div className={styles.actions}>{children}</div>
 }
 
-/** The button that closes a dialog that only shows something. */
+/** The button that closes a read-only dialog. */
 export function CloseAction({ onClose, children }: { onClose: () => void; children?: ReactNode }) {
   const texts = useMessages(messages)
   return (
@@ -78,17 +78,17 @@ export function DialogButton({ dialog, ...button }: ButtonProps & { dialog: (clo
 
 type ConfirmDialogProps = {
   title: string
-  /** The text of the button that does it. */
+  /** The text of the button that confirms. */
   action: string
   write: Write
-  /** Whether something is to be confirmed first. */
+  /** Whether the button is disabled until a further confirmation. */
   isDisabled?: boolean
   onClose(): void
   /** The explanation of the action. */
   children: ReactNode
 }
 
-/** Asks before something is destroyed. */
+/** Asks before data is destroyed. */
 export function ConfirmDialog({
   title,
   action,

@@ -16,10 +16,10 @@ import { Icon } from './icon.tsx'
 import { useNoteChange } from './note-change.ts'
 
 export type Labelled = {
-  /** The visible label. Use `aria-label` instead only where the surroundings name the field. */
+  /** The visible label. Use `aria-label` only if the surroundings name the field. */
   label?: ReactNode
   help?: ReactNode
-  /** Why the value is wrong. In a form, the form knows it by the name of the field. */
+  /** Why the value is wrong. A form finds it by the name of the field. */
   error?: ReactNode
 }
 
@@ -98,7 +98,7 @@ export function Checkbox({ help, children, onChange, ...props }: CheckboxProps) 
   )
 }
 
-/** The error of a field whose component of React Aria shows none. */
+/** The error of a field whose React Aria component shows none. */
 export function Fault({ name }: { name: string | undefined }) {
   const errors = useContext(FormValidationContext)[name ?? '']
   if (!errors?.length) return null
@@ -137,14 +137,14 @@ export function FieldGroup({ legend, help, name, look, isDisabled, children, ...
   )
 }
 
-/** The properties that a field of a value needs. */
+/** The properties of a field for a value. */
 export type FieldProps<Value> = { name: string; onChange(value: Value): void } & ([Value] extends [boolean]
   ? { isSelected: Value }
   : { value: Value })
 
 /**
- * Returns a function that gives a field what it needs for a member of a draft: its name, which is the member's path in the request below
- * `place`, its value, and what takes a new one.
+ * Returns a function that makes the properties of a field for a member of a draft: its name, which is the member's path
+ * in the request below `place`, its value, and the handler of a change.
  */
 export const fieldsOf =
   <Draft extends object>(draft: Draft, change: (changed: Partial<Draft>) => void, place = '') =>

@@ -9,7 +9,7 @@ type FileDropProps = {
   children: ReactNode
 }
 
-/** A place for a file, which is dropped there or chosen. */
+/** An area where a file is dropped or chosen. */
 export function FileDrop({ accept, onChoose, children }: FileDropProps) {
   const [isOver, setOver] = useState(false)
   const take = (files: FileList | null) => files?.[0] && onChoose(files[0])

@@ -16,36 +16,41 @@ export type Faults = Readonly<Record<string, string>>
 
 export type FormProps = {
   onSubmit(): void
-  /** The request of the form. Each detail of its refusal is shown at the field whose name is the path or the beginning of it. */
+  /**
+   * The request of the form. Each detail of its refusal is shown at the field whose name is the path or a prefix of the
+   * path.
+   */
   write?: { error: unknown; isPending: boolean }
   /** Faults that the console finds before the form is sent, by the names of the fields. */
   faults?: Faults
   /** The name of the form, for screen readers. */
   label?: string
-  /** The text of the button that sends the form. Without it, the form brings its own buttons. */
+  /** The text of the button that submits the form. Without it, the form brings its own buttons. */
   submit?: ReactNode
   look?: 'primary' | 'danger' | 'plain'
-  /** The form is as wide as its place, as it always is in a dialog. */
+  /** Whether the form fills the width, as it always does in a dialog. */
   isWide?: boolean
   isDisabled?: boolean
-  /** Whether leaving the page loses what was typed. A dialog asks by itself. */
+  /** Whether leaving the page loses typed input. A dialog asks by itself. */
   isUnsaved?: boolean
   onCancel?: (() => void) | undefined
   /** Shown in place of the button that cancels. */
   back?: ReactNode
-  /** Further buttons, after the one that sends. */
+  /** Further buttons, after the submit button. */
   actions?: ReactNode
   children: ReactNode
 }
 
-/** A message of the service in the language of the page, with its place inside of the value of the field. */
+/** Translates a message of the service, and adds its position inside the value of the field. */
 type Place = (inner: string, message: string) => string
 
 type Shown = { byName: Record<string, string[]>; hasOthers: boolean; isNew: boolean }
 
 const nothing: Shown = { byName: {}, hasOthers: false, isNew: false }
 
-/** A form. The names of its fields are JSON Pointers into the body of the request, by which a refusal finds its field. */
+/**
+ * A form. The names of its fields are JSON Pointers into the body of the request, so that a refusal finds its field.
+ */
 export function Form({ onSubmit, write, faults, label, submit, look = 'primary', ...props }: FormProps) {
   const { isDisabled = false, isUnsaved = false, isWide, onCancel, back, actions, children } = props
   const error = write?.error
@@ -61,7 +66,7 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
       return `${/^\d+$/.test(inner) ? texts.valueAt(Number(inner) + 1) : inner}: ${said}`
     }
     const names = [...form.current!.elements].flatMap(element => element.getAttribute('name') ?? [])
-    // The most exact name comes first.
+    // The longest, most specific name comes first.
     names.sort((one, other) => other.length - one.length)
     setShown(error || faults ? shownOf(error, faults, names, place) : nothing)
   }, [error, faults, texts, language, sentences])
@@ -74,13 +79,13 @@ export function Form({ onSubmit, write, faults, label, submit, look = 'primary',
   const noteToDialog = useNoteChange()
   const noteChange = (name?: string) => {
     noteToDialog()
-    // On blur, as React Aria does it, the fields below would move away from the pointer that is pressed.
+    // React Aria clears errors on blur. The fields below would then move away from the pressed pointer.
     if (name && byName[name]?.length)
       setShown(before => ({ ...before, byName: { ...before.byName, [name]: [] }, isNew: false }))
   }
   const send = (event: FormEvent) => {
     event.preventDefault()
-    // React passes events of a dialog in the form on to the form.
+    // In React, events of a dialog inside a form bubble up to the form.
     event.stopPropagation()
     onSubmit()
   }
@@ -131,7 +136,7 @@ function shownOf(error: unknown, faults: Faults = {}, names: readonly string[], 
 
 type FormDialogProps = FormProps & { title: string; size?: 'wide'; onClose: () => void }
 
-/** A dialog that is a form: sending it or cancelling it closes it. */
+/** A dialog that is a form: submitting or cancelling closes it. */
 export function FormDialog({ title, size, onClose, ...form }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose} {...(size && { size })}>

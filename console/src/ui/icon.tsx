@@ -1,4 +1,4 @@
-/** The lines of each icon on a square of 16 units. Fonts lack such characters, or draw them in their own way. */
+/** The lines of each icon on a square of 16 units. Fonts lack such characters, or draw them differently. */
 const paths = {
   check: 'M3 8.5l3.2 3.2L13 4.8',
   close: 'M4 4l8 8M12 4l-8 8',
@@ -9,7 +9,7 @@ const paths = {
   sortable: 'M5 6l3-3 3 3M5 10l3 3 3-3',
 }
 
-/** A small drawing beside a text, or in a button that has a label of its own. */
+/** A small drawing beside a text, or in a button with its own label. */
 export function Icon({ name }: { name: keyof typeof paths }) {
   return (
     <svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true" focusable="false">

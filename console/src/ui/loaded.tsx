@@ -4,7 +4,7 @@ import { Loading, Page, Problem } from './page.tsx'
 
 type LoadedProps<Data> = {
   query: UseQueryResult<Data>
-  /** Shown in place of an empty list. */
+  /** Shown instead of an empty list. */
   none?: ReactNode
   children: (data: Data) => ReactNode
 }
@@ -24,7 +24,7 @@ export function Loaded<Data>({ query: { data, error, isPending, refetch }, none,
 
 type UnreadPageProps = { title: string; query: Pick<UseQueryResult, 'error' | 'refetch'> }
 
-/** A page whose query has no data yet. The title is shown with an error only: another one comes with the data. */
+/** A page whose query has no data yet. It shows the title only with an error, because the data bring another title. */
 export function UnreadPage({ title, query: { error, refetch } }: UnreadPageProps) {
   if (!error) return <Loading />
   return (

@@ -11,7 +11,7 @@ type MenuProps = {
   children?: ReactNode
 }
 
-/** A button that opens a list of actions. The list takes 34 kB, which are loaded at the pointer or the focus. */
+/** A button that opens a list of actions. The 34 kB of the list load when the button gets the pointer or the focus. */
 export function Menu({ label, actions, children }: MenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   const [isOpen, setOpen] = useState(false)

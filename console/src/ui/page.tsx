@@ -37,7 +37,7 @@ export function Page({ title, subtitle, actions, children }: PageProps) {
   )
 }
 
-/** Names the tab of the browser. */
+/** Sets the title of the browser's tab. */
 export function useTitle(title: string) {
   useEffect(() => {
     document.title = `${title} · kith`
@@ -47,8 +47,8 @@ export function useTitle(title: string) {
 let [reachedPath, hasNavigated] = [location.pathname, false]
 
 /**
- * Gives the focus to the heading after a navigation, which took it away with the previous page, or began outside the page. The first
- * page of a document begins at its top, where the link to the content is.
+ * Focuses the heading after a navigation that removed the focused element, or that began outside the page. The first
+ * page of a document starts at its top, with the link to the content.
  */
 function useNavigationFocus() {
   const heading = useRef<HTMLHeadingElement>(null)
@@ -78,7 +78,7 @@ export function Section({ title, actions, children }: { title: string; actions?:
   )
 }
 
-/** The text in place of an empty list: what would be here, and how to begin. */
+/** The text in place of an empty list: what the list would show, and how to begin. */
 export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={styles.empty}>
@@ -107,7 +107,7 @@ export function Badge({ kind = 'neutral', children }: BadgeProps) {
   return <span className={kind === 'neutral' ? styles.badge : `${styles.badge} ${styles[kind]}`}>{children}</span>
 }
 
-/** A list of names and values. A name without a value is left out. */
+/** A list of names and values. A name without a value is omitted. */
 export function Facts({ facts }: { facts: readonly (readonly [name: string, value: ReactNode])[] }) {
   const known = facts.filter(([, value]) => value || value === 0)
   return (
@@ -139,13 +139,13 @@ export function Notice({ kind = 'info', title, children }: NoticeProps) {
   )
 }
 
-/** An error: what went wrong, what it means for the input, and what to do. */
+/** Shows an error: its cause, its effect on the input, and advice. */
 export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const texts = useMessages(messages)
   const service = useServiceTexts()
   const { title, advice } = explain(error, texts, service)
   const status = statusOf(error)
-  // The same request is refused again, until another session has the permission.
+  // The service refuses the same request again, until another session has the permission.
   const canRetry = onRetry !== undefined && status !== 403
   const details = error instanceof KithError ? (error.details ?? []) : []
   return (
@@ -162,7 +162,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   )
 }
 
-/** The messages of the service about places of a request, in the language of the page if they are translated. */
+/** The messages of the service about parts of a request, translated if possible. */
 export function Details({ details }: { details: readonly Detail[] }) {
   const { said } = useServiceTexts()
   return (
@@ -176,7 +176,10 @@ export function Details({ details }: { details: readonly Detail[] }) {
   )
 }
 
-/** The link to the sign-in, which leads back to this page. The sign-in is a new document, which holds nothing of the old session. */
+/**
+ * The link to the sign-in, which leads back to this page. The sign-in loads a new document, which holds no data of the
+ * old session.
+ */
 function SignInLink() {
   const texts = useMessages(messages)
   const next = location.pathname.replace(/^\/console/, '') + location.search

@@ -5,14 +5,14 @@ import { Loading, Problem } from './page.tsx'
 
 type PagedListProps<Item> = {
   query: UseInfiniteQueryResult<InfiniteData<{ items: readonly Item[] }>>
-  /** Shown in place of a list that is empty to its end. */
+  /** Shown instead of a list without any item on all pages. */
   none: ReactNode
   /** The label of the button for the next page. */
   more: string
   children: (items: Item[]) => ReactNode
 }
 
-/** A list that is read page by page, or the element for its loading, its error or its lack of items. */
+/** A paginated list, or the element for its loading, its error or its lack of items. */
 export function PagedList<Item>({ query, none, more, children }: PagedListProps<Item>) {
   const items = query.data?.pages.flatMap(page => page.items) ?? []
   return (
@@ -33,7 +33,7 @@ type MoreButtonProps = {
   children: string
 }
 
-/** Reads the next page of a list, if there is one. */
+/** Reads the next page of a list, if it exists. */
 export function MoreButton({
   query: { hasNextPage, isFetchingNextPage, fetchNextPage },
   name,

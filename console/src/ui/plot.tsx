@@ -34,13 +34,13 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
   const latestTimes = useRef(times)
   latestTimes.current = times
   const shape = JSON.stringify([label, height, times.length === 1, series.map(({ label, color }) => [label, color])])
-  // One point makes no line. It is drawn as a dot in the middle, with its time, until the second one comes.
+  // A single point makes no line. It is drawn as a dot in the middle, with its time.
   const isAlone = times.length === 1
-  // The plot is made anew only if its series change. New values are given to the plot that is there.
+  // The plot is recreated only if its series change. New values go to the existing plot.
   // biome-ignore lint/correctness/useExhaustiveDependencies: `shape` stands for the members that the plot is made of
   useEffect(() => {
     const element = frame.current!
-    // The property itself is a pair of light and dark, which a canvas does not understand.
+    // The property is a pair of light and dark, which a canvas does not understand.
     const colorOf = (name: string) => {
       element.style.color = `var(${name})`
       const { color } = getComputedStyle(element)
@@ -53,7 +53,7 @@ export function Plot({ label, times, series, height = 180, format }: PlotProps) 
       {
         width: element.clientWidth,
         height,
-        // The values under the pointer would move the page.
+        // A live legend would move the page, because it shows the values under the pointer.
         legend: { show: series.length > 1, live: false },
         scales: {
           ...(isAlone && { x: { range: (_, only) => [only - 1, only + 1] } }),

@@ -5,6 +5,6 @@ export function saveBlob(blob: Blob, name: string): void {
   link.href = url
   link.download = name
   link.click()
-  // The browser reads the file after the click, so its address must live a little longer.
+  // The browser reads the file after the click, so its URL must live a little longer.
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }

@@ -6,9 +6,12 @@ export const numberCell = styles.number
 
 type TableProps = {
   label: string
-  /** In a narrow window, each row is a card, with the `data-label` of its cells: the headers are texts then. */
+  /**
+   * Whether each row becomes a card in a narrow window, with the `data-label` of its cells. The headers must then be
+   * texts.
+   */
   hasCards?: boolean | undefined
-  /** The headers of the columns. Those of columns of numbers are wrapped in {@link numberHeader}. */
+  /** The headers of the columns. {@link numberHeader} wraps headers of number columns. */
   headers: readonly (ReactNode | NumberHeader)[]
   /** The rows. */
   children: ReactNode
@@ -19,7 +22,10 @@ type NumberHeader = { numbers: ReactNode }
 /** The header of a column of numbers. */
 export const numberHeader = (numbers: ReactNode): NumberHeader => ({ numbers })
 
-/** A column: its header, what a cell shows of a row, and whether its cells are numbers, name their rows, or have their buttons. */
+/**
+ * A column: its header, the content of a row's cell, and whether its cells are numbers, name their rows, or have their
+ * buttons.
+ */
 export type TableColumn<Row> = readonly [
   header: ReactNode,
   cell: (row: Row) => ReactNode,

@@ -11,7 +11,7 @@ type TabsProps = {
   onSelect?: (id: string) => void
 }
 
-/** Several views of one thing, of which one is shown. */
+/** Several views of one thing. One of them is shown. */
 export function Tabs({ label, tabs, selected, onSelect }: TabsProps) {
   return (
     <AriaTabs

@@ -3,8 +3,8 @@ import { useMessages } from '../app/language.tsx'
 import { messages } from './messages.ts'
 
 /**
- * Asks before the page is left or loaded again while something on it is not saved. Only the buttons of the browser leave a page below a
- * dialog: the navigation after a write of the dialog is its own.
+ * Asks before the page is left or reloaded with unsaved input. Below a dialog, only the browser's buttons leave a page:
+ * the navigation after a write of the dialog is intended.
  */
 export function useUnsaved(isUnsaved: () => boolean, isInDialog = false): void {
   const texts = useMessages(messages)

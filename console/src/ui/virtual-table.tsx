@@ -16,11 +16,11 @@ import styles from './virtual-table.module.css'
 export type Column<Row> = {
   key: string
   header: string
-  /** The least width in pixels. Columns share the rest of the width by `grow`, 1 by default. */
+  /** The minimum width in pixels. Columns share the rest of the width by `grow`, 1 by default. */
   minWidth: number
   grow?: number
   align?: 'end'
-  /** The column is sorted by this field of the API. Without it, its header sorts nothing. */
+  /** The API field for sorting the column. Without it, the header does not sort. */
   sortField?: string
   render(row: Row): ReactNode
 }
@@ -28,7 +28,10 @@ export type Column<Row> = {
 /** The choice of rows, by a column of checkboxes. */
 export type RowChoice<Row> = {
   isChosen(row: Row): boolean
-  /** Chooses a row or not, or with `isRange` all from the last one on. The same function as long as the table is drawn. */
+  /**
+   * Chooses a row or not, or with `isRange` all rows from the last chosen one. The function stays the same while the
+   * table is shown.
+   */
   toggle(index: number, isRange: boolean): void
   /** The checkbox of the header: of all rows, of some, or of none. */
   state: 'none' | 'some' | 'all'
@@ -47,36 +50,36 @@ type VirtualTableProps<Row> = {
   /** Whether the service has more rows. `onEndReached` then loads the next page before the end comes into sight. */
   hasMore?: boolean
   onEndReached?: () => void
-  /** The number of all rows, where it is known. */
+  /** The number of all rows, if known. */
   total?: number | undefined
   sort?: Sort | undefined
   onSort?: (sort: Sort) => void
-  /** The chosen widths of columns in pixels, by their keys, and the handler of a border that is dragged. */
+  /** The chosen widths of columns in pixels, by their keys, and the handler of a dragged border. */
   widths?: Readonly<Record<string, number>> | undefined
   onResize?: ((key: string, width: number | undefined) => void) | undefined
-  /** With it, rows can be chosen. */
+  /** Makes rows selectable. */
   choice?: RowChoice<Row> | undefined
-  /** Draws each row as a card where the window is as narrow as a telephone. */
+  /** Whether each row becomes a card in a window as narrow as a telephone. */
   hasCards?: boolean
   /** The row whose first link gets the focus when this changes. */
   activeIndex?: number | undefined
 }
 
-/** The height of a header and of a row, and that of a card, which has its first cell above the others. */
+/** The height of a header and of a row, and the height of a card, which has its first cell above the others. */
 const [lineHeight, cardHeight] = [40, 64]
 /** The width of the column of checkboxes. */
 const choiceWidth = 44
-/** The width of a character of a header, of its padding with the icon, and the most that a header takes, in pixels. */
+/** In pixels: the width of a header's character, of its padding with the icon, and the maximum width of a header. */
 const [characterWidth, headerSpace, maxHeaderWidth] = [7.2, 46, 260]
 
-/** The least width of a column: its header is not cut, in any language, unless it is the long name of an attribute. */
+/** The minimum width of a column. It does not clip the header in any language, except the long name of an attribute. */
 const minWidthOf = ({ header, minWidth }: { header: string; minWidth: number }): number =>
   Math.max(minWidth, Math.min(maxHeaderWidth, Math.ceil(header.length * characterWidth + headerSpace)))
 
-/** The next page is loaded when this many rows are left below the last visible one. */
+/** The next page loads when at most this many rows are left below the last visible one. */
 const rowsAhead = 40
 
-/** A table that draws only the rows in sight, so a million rows scroll as fifty do. */
+/** A table that renders only the visible rows, so a million rows scroll like fifty. */
 export function VirtualTable<Row>({
   label,
   columns,
@@ -105,10 +108,10 @@ export function VirtualTable<Row>({
     if (activeIndex === undefined) return
     const element = scroller.current!
     const top = activeIndex * rowHeight
-    // The header covers the first row in sight.
+    // The header covers the first visible row.
     const least = top + lineHeight + rowHeight - element.clientHeight
     if (element.scrollTop > top || element.scrollTop < least) element.scrollTop = element.scrollTop > top ? top : least
-    // The row is there after the next frame, if it was out of sight.
+    // A row that was out of sight exists after the next frame.
     const frame = requestAnimationFrame(() => focusRow(scroller.current, activeIndex))
     return () => cancelAnimationFrame(frame)
   }, [activeIndex, rowHeight])
@@ -126,7 +129,7 @@ export function VirtualTable<Row>({
       ref={scroller}
       tabIndex={0}
       aria-label={label}
-      // The router returns to the place in the list under this name.
+      // The router restores the scroll position of the list under this name.
       data-scroll-restoration-id={label}
     >
       {/* Elements of a table cannot be placed freely, so roles tell screen readers what they are. */}
@@ -198,7 +201,7 @@ type TableRowProps<Row> = {
   choiceLabel: string | undefined
 }
 
-/** A row is drawn when it comes into sight, and not with every step of the scrolling. */
+/** A row is rendered when it comes into sight, not with every scroll step. */
 const TableRow = memo(DataRow) as typeof DataRow
 
 function DataRow<Row>({ row, index, template, height, columns, isChosen, onChoose, choiceLabel }: TableRowProps<Row>) {
@@ -230,7 +233,7 @@ function DataRow<Row>({ row, index, template, height, columns, isChosen, onChoos
   )
 }
 
-/** The arrows move to the checkbox of the next row, and with Shift they choose it too. */
+/** The arrow keys move to the checkbox of the next row. With Shift they also choose it. */
 function moveChoice(
   event: KeyboardEvent<HTMLInputElement>,
   index: number,
@@ -249,10 +252,10 @@ function focusRow(table: Element | null, index: number) {
   table?.querySelector<HTMLElement>(`[aria-rowindex="${index + 2}"] a`)?.focus({ preventScroll: true })
 }
 
-/** The least width that a column is dragged to, in pixels. */
+/** The minimum width of a dragged column, in pixels. */
 const minDragged = 60
 
-/** The end of a header, which a pointer drags to another width. A double click takes the width back. */
+/** The border of a header, which a pointer drags to change the width. A double click restores the width. */
 function Border({ onDrag, onReset }: { onDrag(width: number): void; onReset(): void }) {
   const start = useRef<number>(undefined)
   return (
@@ -321,10 +324,10 @@ const useNarrow = (): boolean =>
     () => narrow.matches,
   )
 
-/** Rows that are drawn above and below those in sight. */
+/** The number of rows rendered above and below the visible ones. */
 const overscan = 12
 
-/** The rows of a scrolled element that are in sight, from `first` to `last`. All rows have one height. */
+/** The visible rows of a scrolled element, from `first` to `last`. All rows have the same height. */
 export function useVisibleRows(scroller: RefObject<HTMLElement | null>, count: number, rowHeight: number) {
   const [[top, height], setSight] = useState([0, 0])
   useEffect(() => {

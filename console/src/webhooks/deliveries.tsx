@@ -31,8 +31,8 @@ const timeOf = (row: Row) => (isTest(row) ? row.at : row.created_at)
 const attemptsOf = (row: Row) => (isTest(row) ? 1 : row.attempts)
 
 /**
- * The delivery that the receiver does not accept first, then the deliveries and tests, newest first. Tests that are older than the
- * deliveries read so far come with later pages.
+ * The rows of the table: first the delivery that the receiver does not accept, then the deliveries and tests, newest
+ * first. Tests that are older than the deliveries read so far come with later pages.
  */
 function rowsOf(
   pages: Pick<WebhookDeliveryPage, 'items' | 'has_more' | 'tests'>[],
@@ -45,7 +45,7 @@ function rowsOf(
   return first ? [first, ...sorted] : sorted
 }
 
-/** The deliveries and tests of a webhook. One can be looked at, and a delivery can be sent again. */
+/** The deliveries and tests of a webhook. Each can be opened, and a delivery can be sent again. */
 export function Deliveries({ webhook: { id, backlog } }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()
@@ -199,7 +199,7 @@ function DeliveryDialog({ row, onClose }: { row: Row; onClose: () => void }) {
   )
 }
 
-/** The change that the request told of, read from the log. */
+/** The change in the request, read from the log. */
 function SentChange({ sequence }: { sequence: number }) {
   const texts = useMessages(messages)
   const change = useQuery({

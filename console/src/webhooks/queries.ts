@@ -1,7 +1,7 @@
 import type { WebhookDelivery } from '@kith/client'
 import { client, pagedQuery, readQuery } from '../app/client.ts'
 
-/** All queries of webhooks, for a write that changes what they show. */
+/** The key of all queries of webhooks, for a write that affects them. */
 export const webhooksKey = ['webhooks']
 
 export const webhooksQuery = readQuery([...webhooksKey, 'list'], options => client.webhooks.list(options).all())

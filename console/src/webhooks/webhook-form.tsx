@@ -27,7 +27,7 @@ const formOf = (webhook: Webhook | null): Draft => ({
   payload: webhook?.payload ?? 'full',
   links: webhook?.links ?? false,
   description: webhook?.description ?? '',
-  // The service shows no values. A line without one keeps it.
+  // The service returns no values. A line without a value keeps the stored one.
   headers: webhook?.headers.map(name => `${name}:`).join('\n') ?? '',
 })
 
@@ -37,7 +37,7 @@ function listOf(text: string): string[] | null {
   return filled.length === 0 ? null : filled
 }
 
-/** The headers of the lines. Those of `stored` keep their value in a line without one, and are removed if they have no line. */
+/** The headers of the lines. A stored header keeps its value in a line without one, and is removed without a line. */
 export function headersOf(text: string, stored: readonly string[]): Record<string, string | null> {
   const lines = text.split('\n').filter(line => line.trim() !== '')
   const written = lines.map(line => {
@@ -68,12 +68,12 @@ type WebhookFormProps = {
   title: string
   webhook: Webhook | null
   action: string
-  /** A new webhook has no header that is null. */
+  /** A new webhook has no null headers. */
   write: Write<WebhookBody & WebhookPatch>
   onClose: () => void
 }
 
-/** A dialog that makes a webhook, or changes one. The form keeps its values if the service refuses them. */
+/** A dialog that creates or changes a webhook. The form keeps its values if the service refuses them. */
 export function WebhookForm({ title, webhook, action, write, onClose }: WebhookFormProps) {
   const texts = useMessages(messages)
   const { draft: form, change, field } = useDraft(() => formOf(webhook))

@@ -17,7 +17,7 @@ import { webhookQuery, webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 
-/** The page of a webhook: what it sends, how far it is, and its deliveries. */
+/** The page of a webhook: its settings, its progress, and its deliveries. */
 export function WebhookPage() {
   const texts = useMessages(messages)
   const { webhookId } = useParams({ strict: false }) as { webhookId: string }

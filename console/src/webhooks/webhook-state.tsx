@@ -12,10 +12,10 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
   return failing_since ? <Badge kind="negative">{texts.failing}</Badge> : <Badge kind="positive">{texts.active}</Badge>
 }
 
-/** The service counts the deliveries that wait up to this number. */
+/** The service counts waiting deliveries up to this number. */
 const maxCounted = 100_000
 
-/** How many deliveries wait, and since when. */
+/** The number of waiting deliveries, and the time of the oldest. */
 export function Backlog({ webhook: { backlog } }: { webhook: Webhook }) {
   const texts = useMessages(messages)
   const formats = useFormats()

@@ -15,7 +15,7 @@ import { webhooksKey, webhooksQuery } from './queries.ts'
 import { WebhookForm } from './webhook-form.tsx'
 import { Backlog, WebhookState } from './webhook-state.tsx'
 
-/** The page that lists the webhooks, and makes new ones. */
+/** The page that lists and creates webhooks. */
 export function WebhooksPage() {
   const texts = useMessages(messages)
   const mayWrite = useScope('webhooks:write')
