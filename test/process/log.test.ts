@@ -197,7 +197,11 @@ describe('bytes that are not a valid HTTP request', () => {
       400,
     ],
     ['with headers of over 16 KiB', `GET / HTTP/1.1\r\nHost: kith\r\nX-Long: ${canaryName.repeat(2_000)}\r\n\r\n`, 431],
-    ['with a target over the limit', `GET /${canaryName.repeat(2_000)} HTTP/1.1\r\nHost: kith\r\n\r\n`, 431],
+    [
+      'with a target over the limit',
+      `GET /${canaryName.repeat(2_000)} HTTP/1.1\r\nHost: kith\r\nConnection: close\r\n\r\n`,
+      414,
+    ],
   ])('get an error in the envelope and stay out of the log: %s', async (_, bytes, status) => {
     const answer = parseResponse(await exchange(address, bytes))
     expect(answer.status).toBe(status)

@@ -127,10 +127,11 @@ function normalize({ status, headers, text }: RawResponse, identifier: string) {
     .replaceAll(request_id!, '<request id>')
     .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<time>')
     .replace(/"log_id":"[\da-f-]+"/g, '"log_id":"<log>"')
-  // A create returns new identifiers. All other responses are compared to the byte.
+  // A create returns new identifiers and secrets. All other responses are compared to the byte.
   const withoutCreated = withoutRequestId
     .replace(/"(id|record_id)":"[\da-f-]+"/g, '"$1":"<made>"')
     .replace(/internal\/[\da-f-]+/g, 'internal/<made>')
+    .replace(/"secret":"whsec_[^"]+"/, '"secret":"<made>"')
   return `${status} ${status === 201 || status === 200 ? withoutCreated : withoutRequestId}`
 }
 

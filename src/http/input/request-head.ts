@@ -106,14 +106,19 @@ const unknownExpectation = new Fault(
   createRefusal('invalid_parameter', 'The only supported Expect header is 100-continue.'),
 )
 
+/** Throws a Fault of 414 for a path and a query that are too long together. */
+export function throwIfTargetTooLong(url = '', { urlBytes }: Pick<Limits, 'urlBytes'>): void {
+  // A character has at most three bytes, so kith need not count the bytes of most URLs.
+  if (url.length * 3 > urlBytes && Buffer.byteLength(url) > urlBytes)
+    refuse('invalid_parameter', `The path and the query may have at most ${urlBytes} bytes.`, { status: 414 })
+}
+
 /**
  * Throws a Fault of 414 for a target that is too long, of 415 for an unsupported content encoding, and of 400 for a
  * body other than JSON lines and CSV on a row that takes these.
  */
-export function throwIfOverLimits({ headers, url = '' }: IncomingMessage, limits: Limits, { line }: Route): void {
-  // A character has at most three bytes, so kith need not count the bytes of most URLs.
-  if (url.length * 3 > limits.urlBytes && Buffer.byteLength(url) > limits.urlBytes)
-    refuse('invalid_parameter', `The path and the query may have at most ${limits.urlBytes} bytes.`, { status: 414 })
+export function throwIfOverLimits({ headers, url }: IncomingMessage, limits: Limits, { line }: Route): void {
+  throwIfTargetTooLong(url, limits)
   if (isOther(headers['content-encoding'], 'identity'))
     refuse('invalid_parameter', 'A body with a Content-Encoding is not supported. Send it without compression.', {
       status: 415,

@@ -9,7 +9,14 @@ import { Shown } from '../../route/shown.ts'
 import { refuse } from '../../values/errors.ts'
 import { hasBody } from '../input/body.ts'
 import { readIfSequence } from '../input/preferences.ts'
-import { isVersioned, parseTarget, requestId, throwIfMalformed, throwIfOverLimits } from '../input/request-head.ts'
+import {
+  isVersioned,
+  parseTarget,
+  requestId,
+  throwIfMalformed,
+  throwIfOverLimits,
+  throwIfTargetTooLong,
+} from '../input/request-head.ts'
 import type { Gate } from '../overload/gate.ts'
 import { createCorsHandler, deprecationHeaders, securityHeaders } from '../server/headers.ts'
 import type { Serve } from '../server/server.ts'
@@ -45,7 +52,7 @@ export function createPipeline(services: RowServices, gate: Gate, router: Router
     exchange.route = endpoint?.path
     if (!endpoint) await refuseUnknown(services, router, exchange)
     else if ('row' in endpoint) await serveRow(services, endpoint, exchange)
-    else await serveOpen(endpoint, exchange)
+    else await serveOpen(services, endpoint, exchange)
   }
 
   return (connection, request, response) => {
@@ -225,7 +232,8 @@ function revealIdentifiers(result: HandlerResult, { identifiers }: NonNullable<R
 }
 
 /** Serves a request outside the route table: check · body · slot · handle. */
-async function serveOpen(endpoint: OpenEndpoint, exchange: Exchange): Promise<void> {
+async function serveOpen({ config }: RowServices, endpoint: OpenEndpoint, exchange: Exchange): Promise<void> {
+  throwIfTargetTooLong(exchange.request.url, config.limits)
   await endpoint.check?.(exchange)
   if (exchange.response.headersSent) return
   const { request } = exchange
@@ -247,6 +255,7 @@ async function refuseUnknown(services: RowServices, router: Router, exchange: Ex
     exchange.organization = caller.organization.key
     if (services.rateLimiter) exchange.headers(await services.rateLimiter.spend(caller, 'read'))
   }
+  throwIfTargetTooLong(exchange.request.url, services.config.limits)
   if (found.length === 0)
     refuse('not_found', 'There is no such address.', {
       details: [
