@@ -99,10 +99,11 @@ export async function startService(
       const words = ['token', '--org', 'default', '--scope', scopes, '--ttl', `${daySeconds}`]
       return runProgram(process.execPath, [program, ...words], environment)
     }
-    const token = await createToken(scopeSets[0]!)
-      .catch(() => createToken(scopeSets[1]!))
-      .catch(() => createToken(scopeSets[2]!))
-      .catch(() => createToken(scopeSets[3]!))
+    const [first, ...fewer] = scopeSets
+    const token = await fewer.reduce(
+      (creating, scopes) => creating.catch(() => createToken(scopes)),
+      createToken(first!),
+    )
     return { address, url, pid: child.pid!, token: token.trim(), stop }
   } catch (error) {
     await stop()
